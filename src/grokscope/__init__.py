@@ -1,0 +1,1 @@
+"""grokscope: an instrument for grokking."""

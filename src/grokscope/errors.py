@@ -1,0 +1,34 @@
+"""Errors meant for people: one line, what is wrong and why. The CLI prints them without a traceback and exits with 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class GrokscopeError(Exception):
+    """Anything a user can mend."""
+
+
+class ConfigError(GrokscopeError):
+    """A setting that cannot be; `field` is its dotted name, e.g. ``task.p``."""
+
+    def __init__(self, field: str, problem: str):
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+    def within(self, room: str) -> ConfigError:
+        """The same error, seen from the config that holds `room`."""
+        return ConfigError(f"{room}.{self.field}", self.problem)
+
+
+class StoreError(GrokscopeError):
+    """A run folder that cannot be read, written or locked; the message names the file."""
+
+
+def nearest(word: str, choices: Iterable[str]) -> str:
+    """A hint for an unknown word: the closest valid one, or all of them when none is close."""
+    choices = sorted(choices)
+    close = get_close_matches(word, choices, n=1, cutoff=0.5) or [c for c in choices if c.endswith(word)][:1]
+    return f"Did you mean {close[0]}?" if close else f"Choose from: {', '.join(choices)}."

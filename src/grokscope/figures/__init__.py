@@ -1,0 +1,22 @@
+"""Figures: metric tables ─► pictures. One file a picture; nothing scientific is computed here."""
+
+from .accuracy import accuracy_and_divergence
+from .attention import attention_mass
+from .data import RunCurves, recorded
+from .gradient import gradient_under_bound
+from .norm import mlp_norm
+from .style import save, to_png, to_svg
+from .times import grokking_times
+
+__all__ = [
+    "RunCurves",
+    "accuracy_and_divergence",
+    "attention_mass",
+    "gradient_under_bound",
+    "grokking_times",
+    "mlp_norm",
+    "recorded",
+    "save",
+    "to_png",
+    "to_svg",
+]

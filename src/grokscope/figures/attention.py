@@ -1,0 +1,81 @@
+"""Attention mass per position over epochs: where the query looks while it memorises, waits and groks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from ..errors import ConfigError
+from .data import RunCurves, Values, by_arm, middle, together
+from .layout import all_epochs, columns_of, label_rows, legend, log_epochs, panels, subtitle
+from .phases import mark_time, time_handle
+from .style import styled
+
+QUERY_COLOUR = "#FFF3B0"
+DISTRACTOR_COLOURS = ("#BDBDBD", "#D6D6D6")
+INFORMATIVE_COLOURS = ("#0072B2", "#56B4E9", "#004C78", "#8FD0F5")
+Layer = tuple[str, str, int]
+"""Legend name, colour and position of one area of the stack."""
+
+
+@styled
+def attention_mass(runs: Sequence[RunCurves]) -> Figure:
+    """One panel an arm: the mean mass on each position as a stack that adds up to 1, informative positions at the bottom."""
+    arms = by_arm(runs)
+    if not any(run.attention_columns() for run in runs):
+        raise ConfigError("metric", "no run records attention_0, attention_1, …")
+    figure, axes = panels(list(arms), (1.7,))
+    log_epochs(axes[0, 0], *all_epochs(runs))
+    axes[0, 0].set_ylim(0, 1)
+    entries: dict[str, str] = {}
+    for arm, members in enumerate(arms.values()):
+        ax = axes[0, arm]
+        layers = _layers(middle(members))
+        epochs, masses = _mean_masses(members, [position for *_, position in layers])
+        if epochs.size:
+            ax.stackplot(epochs, masses, colors=[colour for _, colour, _ in layers], edgecolor="white", lw=0.4)
+        mark_time(ax, members, "t_grok")
+        subtitle(ax, "mean over inputs" + (f" and {len(members)} seeds" if len(members) > 1 else ""))
+        entries |= {name: colour for name, colour, _ in layers}
+    label_rows(axes, columns_of(axes), ("attention mass (fraction)",))
+    handles = [(Patch(facecolor=colour), name) for name, colour in entries.items()]
+    legend(figure, [*handles, (time_handle("t_grok"), "grokking")], {1: 3, 2: 4, 3: 6}[columns_of(axes)])
+    return figure
+
+
+def _mean_masses(runs: Sequence[RunCurves], positions: Sequence[int]) -> tuple[Values, Values]:
+    """Epochs, and a row a position: the mean over seeds (not the median: means still add up to 1)."""
+    gathered = [together(runs, f"attention_{position}") for position in positions]
+    epochs = min((epochs for epochs, _ in gathered), key=len, default=np.empty(0))
+    return epochs, np.array([values.mean(axis=0) for _, values in gathered if values.size])
+
+
+def _layers(run: RunCurves) -> list[Layer]:
+    """The areas from bottom to top: informative positions, then the query, then distractors.
+
+    Names count back from the query, as positions do: a longer test sequence has new, unnamed positions on its left.
+    """
+    length = len(run.attention_columns())
+    shift = length - len(run.positions)
+    names = {place + shift: name for place, name in enumerate(run.positions) if place + shift >= 0}
+    informative = [place + shift for place in run.informative if 0 <= place + shift < length]
+    if not informative:
+        ramp = mpl.colormaps["cividis"]
+        colours = [to_hex(ramp(place / max(length - 1, 1))) for place in range(length)]
+        return [(names.get(place, f"position {place}"), colours[place], place) for place in range(length)]
+    layers = []
+    for count, place in enumerate(informative):
+        colour = INFORMATIVE_COLOURS[count % len(INFORMATIVE_COLOURS)]
+        layers.append((names.get(place, f"position {place}"), colour, place))
+    rest = [place for place in range(length) if place not in informative]
+    for count, place in enumerate(rest):
+        if place == length - 1:
+            layers.insert(len(informative), (f"{names.get(place, '')} (query)".strip(), QUERY_COLOUR, place))
+        else:
+            layers.append(("distractors", DISTRACTOR_COLOURS[count % 2], place))
+    return layers

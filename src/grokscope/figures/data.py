@@ -1,0 +1,96 @@
+"""What the pictures are drawn from: one `RunCurves` a run. Phases and times arrive as data; nothing here decides them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..errors import ConfigError, nearest
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCurves:
+    """One run: its metric table and what the analysis found in it."""
+
+    arm: str
+    """The condition this run belongs to; runs of one arm share a panel and a colour."""
+    seed: int
+    """Which repetition of the arm it is."""
+    metrics: pd.DataFrame
+    """One row an evaluation, with a column `epoch`."""
+    phases: Sequence[tuple[str, int, int | None]] = ()
+    """(name, first epoch, first epoch after it) of each phase the run went through; None where it lasts to the end."""
+    t_mem: int | None = None
+    """Epoch of memorisation; None = never."""
+    t_grok: int | None = None
+    """Epoch of grokking; None = never (censored at the last epoch)."""
+    positions: Sequence[str] = ()
+    """Names of the positions of a sequence, query last, e.g. a, b, distractor 1, =."""
+    informative: Sequence[int] = ()
+    """Which of `positions` the label depends on; empty where that differs between examples."""
+
+    @property
+    def last_epoch(self) -> int:
+        return int(self.metrics["epoch"].max())
+
+    def series(self, column: str) -> tuple[Values, Values]:
+        """Epochs and values of one metric, without epoch 0, which a log axis cannot show; what is not finite is NaN."""
+        if column not in self.metrics:
+            raise ConfigError("metric", f"no run records {column!r}. {nearest(column, map(str, self.metrics.columns))}")
+        rows = self.metrics[self.metrics["epoch"] > 0]
+        values = rows[column].to_numpy(dtype=np.float64)
+        return rows["epoch"].to_numpy(dtype=np.float64), np.where(np.isfinite(values), values, np.nan)
+
+    def attention_columns(self) -> list[str]:
+        """attention_0 … attention_{T−1}, in the order of the sequence."""
+        numbers = [c.removeprefix("attention_") for c in map(str, self.metrics.columns) if c.startswith("attention_")]
+        return [f"attention_{n}" for n in sorted((n for n in numbers if n.isdigit()), key=int)]
+
+
+def by_arm(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
+    """The runs of each arm, arms in order of appearance."""
+    if not runs:
+        raise ConfigError("runs", "there are none to draw")
+    arms: dict[str, list[RunCurves]] = {}
+    for run in runs:
+        arms.setdefault(run.arm, []).append(run)
+    return arms
+
+
+def recorded(runs: Sequence[RunCurves], column: str) -> bool:
+    """Whether any run has a number in this column after epoch 0."""
+    return any(column in run.metrics and np.isfinite(run.series(column)[1]).any() for run in runs)
+
+
+def middle(runs: Sequence[RunCurves]) -> RunCurves:
+    """The run that stands for its arm: the (lower) middle one by grokking time, those that never grokked last."""
+    order = sorted(runs, key=lambda run: (math.inf if run.t_grok is None else run.t_grok, run.seed))
+    return order[(len(order) - 1) // 2]
+
+
+def together(runs: Sequence[RunCurves], column: str) -> tuple[Values, Values]:
+    """One metric of several runs on common epochs: epochs, and a row a run.
+
+    A run that has stopped keeps its last value, so that the middle of the arm does not jump when its fastest run retires;
+    the epochs end where fewer than half of the runs still train. Gaps (NaN) are bridged; a run without a number is left out.
+    """
+    kept = []
+    for run in runs:
+        epochs, values = run.series(column) if column in run.metrics else (np.empty(0), np.empty(0))
+        finite = np.isfinite(values)
+        if finite.any():
+            kept.append((epochs[finite], values[finite], run.last_epoch))
+    if not kept:
+        return np.empty(0), np.empty((0, 0))
+    end = sorted((last for *_, last in kept), reverse=True)[(len(kept) + 1) // 2 - 1]
+    common = np.unique(np.concatenate([epochs for epochs, *_ in kept]))
+    start = max(epochs[0] for epochs, *_ in kept)
+    common = common[(common >= start) & (common <= end)]
+    return common, np.array([np.interp(common, epochs, values) for epochs, values, _ in kept])

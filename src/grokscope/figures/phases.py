@@ -1,0 +1,72 @@
+"""Phases and grokking times as marks on a panel. The borders come from the analysis; here they only get colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from .data import RunCurves, middle
+from .style import PHASE_COLOURS, SMALL
+
+
+def phase_names(runs: Sequence[RunCurves]) -> list[str]:
+    """All phases that occur, in the order in which runs go through them; a run may skip some."""
+    place: dict[str, int] = {}
+    for run in runs:
+        for index, (name, *_) in enumerate(run.phases):
+            place[name] = max(index, place.get(name, 0))
+    return sorted(place, key=lambda name: place[name])
+
+
+def shade_phases(ax: Axes, run: RunCurves, names: Sequence[str], *, strip: bool) -> None:
+    """Pale bands behind the data; with `strip` also a stronger strip above the panel with the numbers of the phases.
+
+    Needs the final limits of the epoch axis.
+    """
+    low, high = ax.get_xlim()
+    for name, start, end in run.phases:
+        left, right = max(start, low), min(run.last_epoch if end is None else end, high)
+        if right <= left:
+            continue
+        number = list(names).index(name)
+        colour = PHASE_COLOURS[number % len(PHASE_COLOURS)]
+        ax.axvspan(left, right, color=colour, alpha=0.45, lw=0, zorder=0)
+        if strip:
+            ax.axvspan(left, right, ymin=1.015, ymax=1.085, color=colour, lw=0, clip_on=False)
+            if np.log(right / left) > 0.05 * np.log(high / low):
+                centre = float(np.sqrt(left * right))
+                where = ax.get_xaxis_transform()
+                ax.text(centre, 1.047, str(number + 1), transform=where, size=SMALL, ha="center", va="center_baseline")
+
+
+def phase_entries(names: Sequence[str]) -> list[tuple[Patch, str]]:
+    """Legend entries: a patch for each phase, with its number and name."""
+    return [
+        (Patch(facecolor=PHASE_COLOURS[number % len(PHASE_COLOURS)]), f"{number + 1} {name}")
+        for number, name in enumerate(names)
+    ]
+
+
+def mark_time(ax: Axes, runs: Sequence[RunCurves], time: str, *, seeds: bool = False) -> None:
+    """A vertical line at `time` (t_mem or t_grok) of the arm's middle run; with `seeds` a tick mark for every run."""
+    at = getattr(middle(runs), time)
+    if at:
+        ax.axvline(at, color="black", lw=0.8, ls=TIME_LINES[time], zorder=2.5, gid=time)
+    every = [value for run in runs if (value := getattr(run, time))]
+    if seeds and every:
+        where = ax.get_xaxis_transform()
+        marks = {"marker": "^", "ls": "", "ms": 4.5, "color": "black", "mec": "white", "mew": 0.5}
+        ax.plot(every, [0.035] * len(every), transform=where, zorder=4, gid="seeds", **marks)
+
+
+TIME_LINES = {"t_mem": ":", "t_grok": "--"}
+
+
+def time_handle(time: str, *, seeds: bool = False) -> Line2D:
+    """The legend handle of `mark_time`."""
+    marker = "^" if seeds else ""
+    return Line2D([], [], color="black", lw=0.8, ls=TIME_LINES[time], marker=marker, ms=4, mew=0)

@@ -1,0 +1,84 @@
+"""The one look of all pictures, and how a picture becomes a file.
+
+Palette: Okabe and Ito (2008), safe for colour-blind readers; it lives in `grokscope.mplstyle` with the fonts and sizes.
+Figures are made without pyplot, so drawing needs no display and leaves no global state behind.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import ParamSpec
+
+import matplotlib as mpl
+import matplotlib.style
+from matplotlib.figure import Figure
+
+P = ParamSpec("P")
+
+PAGE_WIDTH = 7.0
+"""Width of a two-column page, in inches: no picture is wider, so no font is scaled below 7 pt in print."""
+COLUMN_WIDTH = 3.4
+"""Width of one column, in inches."""
+SMALL = 7.0
+"""The smallest font size, in points."""
+TRAIN_COLOUR = "#666666"
+PHASE_COLOURS = ("#CFE0F2", "#FBE3B4", "#E6CDE6", "#C5E8CF", "#E0E0E0", "#F7CFC4")
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """Our style on top of matplotlib's defaults, whatever the user's own matplotlibrc says."""
+    with as_file(files(__package__) / "grokscope.mplstyle") as path, mpl.style.context(path, after_reset=True):
+        yield
+
+
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Run a drawing function in our look."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with look():
+            return draw(*args, **kwargs)
+
+    return drawn
+
+
+def arm_colours(names: list[str]) -> dict[str, str]:
+    """A colour for every arm, the same in every picture; more arms than the palette has are spread over viridis."""
+    with look():
+        palette: list[str] = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
+    if len(names) > len(palette):
+        ramp = mpl.colormaps["viridis"]
+        palette = [mpl.colors.to_hex(ramp(0.92 * i / (len(names) - 1))) for i in range(len(names))]
+    return dict(zip(names, palette, strict=False))
+
+
+def to_svg(figure: Figure) -> str:
+    """The picture as SVG text; the same picture gives the same text, with no date in it."""
+    with look():
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+def to_png(figure: Figure) -> bytes:
+    """The picture as PNG, 200 dots an inch."""
+    with look():
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def save(figure: Figure, stem: str | Path) -> tuple[Path, Path]:
+    """Write `stem`.svg and `stem`.png, making the folder if need be; returns both paths."""
+    stem = Path(stem)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    svg, png = (stem.with_name(f"{stem.name}.{ending}") for ending in ("svg", "png"))
+    svg.write_text(to_svg(figure), encoding="utf-8", newline="\n")
+    png.write_bytes(to_png(figure))
+    return svg, png

@@ -1,0 +1,60 @@
+"""Grokking times of all runs, with those that never grokked in sight: every comparison needs its seeds and its censored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from .data import RunCurves, by_arm, middle
+from .layout import log_epochs
+from .style import PAGE_WIDTH, SMALL, arm_colours, styled
+
+
+@styled
+def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None] | None = None) -> Figure:
+    """A row an arm: a dot a seed at its grokking time, a hollow triangle at the last epoch of a run that never grokked.
+
+    medians   median grokking time of each arm (None = not reached), e.g. Kaplan–Meier's; without it the bar stands at the
+              (lower) middle run, which is the same when no run was cut short before it
+    """
+    arms = by_arm(runs)
+    figure = Figure(figsize=(0.75 * PAGE_WIDTH, 0.95 + 0.42 * len(arms)))
+    ax = figure.add_subplot()
+    colours = arm_colours(list(arms))
+    for row, (name, members) in enumerate(arms.items()):
+        for run, height in zip(members, _spread(row, len(members)), strict=True):
+            if run.t_grok is None:
+                ax.plot(run.last_epoch, height, ">", color=colours[name], mfc="none", mew=1.1, ms=5.5, gid="censored")
+            else:
+                ax.plot(run.t_grok, height, "o", color=colours[name], alpha=0.85, mew=0, ms=5, gid="grokked")
+        median = middle(members).t_grok if medians is None else medians.get(name)
+        if median is not None:
+            ax.vlines(median, row - 0.33, row + 0.33, color=colours[name], lw=2.2, alpha=0.6, zorder=1.5, gid="median")
+        grokked = sum(run.t_grok is not None for run in members)
+        where = ax.get_yaxis_transform()
+        ax.text(1.02, row, f"{grokked} of {len(members)}", transform=where, size=SMALL, va="center")
+    ax.text(1.02, -0.62, "grokked", transform=ax.get_yaxis_transform(), size=SMALL, va="center")
+    shown = [run.last_epoch if run.t_grok is None else run.t_grok for run in runs]
+    log_epochs(ax, max(min(shown), 1) / 1.5, max(*shown, 1) * 1.5)
+    ax.set_xlabel("epoch of grokking")
+    ax.set_ylim(len(arms) - 0.45, -0.55)
+    ax.set_yticks(range(len(arms)), list(arms))
+    ax.tick_params(axis="y", length=0, labelsize=8)
+    ax.grid(axis="y", visible=False)
+    grey = {"color": "#666666", "ls": ""}
+    handles = [
+        Line2D([], [], marker="o", mew=0, ms=5, label="a seed", **grey),
+        Line2D([], [], marker="|", ms=9, mew=2.2, alpha=0.6, label="median", **grey),
+        Line2D(
+            [], [], marker=">", mfc="none", mew=1.1, ms=5.5, label="never grokked by its last epoch (censored)", **grey
+        ),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=1.2)
+    return figure
+
+
+def _spread(row: int, seeds: int) -> list[float]:
+    """Heights that keep the seeds of one row apart."""
+    return [row + (0.44 * (seed / (seeds - 1)) - 0.22 if seeds > 1 else 0.0) for seed in range(seeds)]

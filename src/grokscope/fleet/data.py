@@ -1,0 +1,52 @@
+"""A run's data as the program reads it: built on the host from the run's seed alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..models.lookup import plan
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..config import RunConfig
+    from ..tasks import Examples
+
+Batch = dict[str, "Tensor"]
+"""Named tensors of one run (or, stacked, of all): tokens or a plan of look-ups, labels, informative, target, frozen."""
+
+
+def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, Batch]:
+    """Training and test batch. `target` replaces the prior's own target on the training set (a teacher's attention)."""
+    split = config.task.split(config.seed)
+    train = _batch(config, split.train)
+    train["target"] = config.prior.target_for(split.train, config.seed).float() if target is None else target
+    return train, _batch(config, split.test)
+
+
+def _batch(config: RunConfig, examples: Examples) -> Batch:
+    batch = {"tokens": examples.tokens, "labels": examples.labels, "informative": examples.informative}
+    frozen = config.constraint.frozen_attention(examples)
+    return batch if frozen is None else batch | {"frozen": frozen.float()}
+
+
+def with_plan(batch: Batch, vocabulary: int, positions: int) -> Batch:
+    """The batch with its tokens turned into a plan of look-ups; works on one run's batch and on a stack."""
+    planned = plan(batch["tokens"], vocabulary, positions)
+    rest = {name: tensor for name, tensor in batch.items() if name != "tokens"}
+    return rest | {"index": planned.index, "order": planned.order, "starts": planned.starts}
+
+
+def select(batch: Batch, rows: Tensor) -> Batch:
+    """Examples `rows` [run, chosen] of a stacked batch."""
+    return {
+        name: tensor.gather(1, rows.view(*rows.shape, *[1] * (tensor.ndim - 2)).expand(*rows.shape, *tensor.shape[2:]))
+        for name, tensor in batch.items()
+    }
+
+
+def stack_like(lanes: int, batch: Batch, device: torch.device) -> Batch:
+    """Empty stacked tensors for `lanes` runs shaped like `batch`."""
+    return {name: torch.zeros(lanes, *tensor.shape, dtype=tensor.dtype, device=device) for name, tensor in batch.items()}

@@ -1,0 +1,28 @@
+"""Where attention looks, on the test inputs: distance from the oracle, least mass on an informative token, entropy, profile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..priors.base import pooled_log_attention
+from ..theory import attention_entropy, divergence, least_mass, oracle_target
+from .base import View, measures
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@measures.register("attention")
+def attention(view: View) -> dict[str, Tensor]:
+    out, informative = view.test.out, view.test.informative
+    log_pooled = pooled_log_attention(out)
+    mass = least_mass(log_pooled.exp(), informative)
+    profile = log_pooled.exp().mean(0)
+    return {
+        "D": divergence(oracle_target(informative), log_pooled).mean(),
+        "mass_mean": mass.mean(),
+        "mass_worst": mass.amin(),
+        "entropy": attention_entropy(out.log_attention).mean(),
+        "logit_variance": out.attention_logits.var(-1, correction=0).mean(),
+        **{f"attention_{j}": profile[j] for j in range(profile.shape[0])},
+    }

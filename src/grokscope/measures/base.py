@@ -1,0 +1,48 @@
+"""What a measure is: a function from a view of one run to named scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..registry import Registry
+from ..shapes import Bool, Float, Int
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..models import Model, Output, Parameter
+
+measures: Registry[Callable[[View], dict[str, Tensor]]] = Registry("measure", "grokscope.measures")
+
+
+class Side(NamedTuple):
+    """A forward pass over the training or the test set."""
+
+    out: Output
+    loss: Float[Tensor, "example"]
+    """The run's own loss."""
+    answer_labels: Int[Tensor, "example"]
+    informative: Bool[Tensor, "example position"]
+
+    @property
+    def answers(self) -> Float[Tensor, "example class"]:
+        """Logits at the query."""
+        return self.out.logits if self.out.logits.ndim == 2 else self.out.logits[:, -1]
+
+
+class View(NamedTuple):
+    """All that is known of one run at one moment."""
+
+    model: Model
+    parameters: dict[str, Parameter]
+    weights: dict[str, Tensor]
+    train: Side
+    """With values and stream in its output."""
+    test: Side
+    cross_entropy: Float[Tensor, "example"]
+    """Of the answers on the training set, whatever the run's own loss is."""
+    logit_gradient: Float[Tensor, "example head position"]
+    """∂CE/∂ℓ_j of each training example."""
+    prior_loss: Float[Tensor, ""]
+    """β(t) · penalty on the training set."""

@@ -1,0 +1,40 @@
+"""Explaining away on real runs: the task gradient that reaches attention, beneath the bound of Lemma 5.1 (training set)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..theory import logit_gradient_bound, logit_gradient_bound_closed
+from .base import View, measures
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@measures.register("starvation")
+def starvation(view: View) -> dict[str, Tensor]:
+    """`bound_ratio` is the largest measured/bound over all examples and positions: above 1 there is a bug."""
+    out, gradient = view.train.out, view.logit_gradient
+    assert out.values is not None and out.stream is not None
+    lipschitz = view.model.lipschitz(view.weights)
+    # CE rounds to 0 in float32 below about 1e-7 while the gradient does not: keep the bound above that rounding
+    loss = view.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
+    heads = gradient.shape[1]
+    bound = logit_gradient_bound(out.attention, out.values, out.pooled, lipschitz.expand(1, 1), loss[:, None].expand(-1, heads))
+    closed = logit_gradient_bound_closed(
+        lipschitz, view.model.value_norm(view.weights), out.stream.norm(dim=-1).amax(), loss.amax()
+    )
+    # ∂CE/∂M = Σ_j ∂CE/∂ℓ_j e_q e_jᵀ / √width, of the mean loss
+    key_sum = torch.einsum("nhj,njd->nhd", gradient, out.stream)
+    on_M = torch.einsum("nq,nhd->hqd", out.stream[:, -1], key_sum) / (gradient.shape[0] * math.sqrt(out.pooled.shape[-1]))
+    measured = gradient.abs()
+    return {
+        "grad_M": on_M.norm(),
+        "grad_logit": measured.amax(),
+        "bound": bound.amax(),
+        "bound_paper": closed,
+        "bound_ratio": (measured / bound.clamp_min(torch.finfo(torch.float32).tiny)).amax(),
+    }

@@ -1,0 +1,90 @@
+"""What a model is: named parameters with roles, and a pure forward pass for one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import torch
+
+from ..registry import Registry
+from ..settings import Settings
+from ..shapes import Float
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+    from ..tasks import Shape
+    from .lookup import Plan
+
+models: Registry[type[Model]] = Registry("model", "grokscope.models")
+
+Role = Literal["embedding", "matrix", "bias"]
+
+
+class Parameter(NamedTuple):
+    """One weight of one run."""
+
+    shape: tuple[int, ...]
+    role: Role
+    """Optimizers group by role, never by number of dimensions."""
+    std: float
+    """Standard deviation at initialisation."""
+    part: Literal["embed", "attention", "mlp", "readout"]
+    """Which half of the story it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
+
+
+class Output(NamedTuple):
+    """What a forward pass returns, so that no diagnostic needs a hook. Attention is that of the query position in the last layer."""
+
+    logits: Float[Tensor, "example class"]
+    """[example position class] when the loss is taken at every position."""
+    attention: Float[Tensor, "example head position"]
+    log_attention: Float[Tensor, "example head position"]
+    """log α, finite even where α vanishes."""
+    attention_logits: Float[Tensor, "example head position"]
+    pooled: Float[Tensor, "example head width"]
+    """h, the attention-weighted mean of the values, a row per head."""
+    values: Float[Tensor, "example head position width"] | None = None
+    """v_j; only when asked for with `detail=True`."""
+    stream: Float[Tensor, "example position d"] | None = None
+    """e_j, what the last attention layer reads; only when asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Settings):
+    """Base of all models."""
+
+    def parameters(self, shape: Shape) -> dict[str, Parameter]:
+        raise NotImplementedError
+
+    def forward(
+        self,
+        weights: dict[str, Tensor],
+        plan: Plan,
+        *,
+        frozen: Float[Tensor, "example position"] | None = None,
+        offset: Float[Tensor, "example head position"] | None = None,
+        detail: bool = False,
+        every_position: bool = False,
+    ) -> Output:
+        """Logits and attention for the sequences in `plan`.
+
+        frozen   attention weights to use instead of the computed ones
+        offset   added to the attention logits; its gradient at zero is ∂loss/∂ℓ_j
+        detail   also return values and stream
+        every_position   logits at every position, not at the query only
+        """
+        raise NotImplementedError
+
+    def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
+        """Upper bound on how fast the logits change with the pooled representation h."""
+        raise NotImplementedError
+
+    def value_norm(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
+        """Upper bound on ‖W_V‖_op."""
+        raise NotImplementedError
+
+    def init(self, shape: Shape, generator: Generator) -> dict[str, Tensor]:
+        """Gaussian weights, drawn in the order of `parameters`."""
+        return {name: torch.randn(p.shape, generator=generator) * p.std for name, p in self.parameters(shape).items()}

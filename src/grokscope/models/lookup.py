@@ -1,0 +1,144 @@
+"""Rows of a table, looked up by token and position, with the transpose planned once.
+
+Keys, values and attention logits of a first layer depend on (token, position) alone, so they are small tables and the
+work per example is a look-up. Its gradient is a sum over the places where each row was read: `Plan` holds those places
+sorted by row, so that the sum is a segment sum (no atomics, the same bits every time) on the CPU and on the GPU.
+
+The functions below are written for one run; their vmap rules lay the runs' tables one after another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from ..shapes import Float, Int
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Plan(NamedTuple):
+    """Which table row each position of each example reads, and the same sorted by row."""
+
+    index: Int[Tensor, "example position"]
+    order: Int[Tensor, "reads"]
+    """Flat (example, position) numbers, sorted by the row they read."""
+    starts: Int[Tensor, "rows"]
+    """Where in `order` each row's reads begin."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.index.shape)
+
+
+def plan(tokens: Int[Tensor, "example position"], vocabulary: int, positions: int) -> Plan:
+    """Rows are numbered token · positions + position. Positions count back from the query, which is the last one:
+    a longer test sequence has new positions on its left and the same query position."""
+    length = tokens.shape[-1]
+    place = torch.arange(positions - length, positions, device=tokens.device)
+    index = tokens * positions + place
+    flat = index.reshape(*index.shape[:-2], -1)
+    order = flat.argsort(dim=-1, stable=True)
+    rows = torch.arange(vocabulary * positions, device=tokens.device).expand(*flat.shape[:-1], -1).contiguous()
+    starts = torch.searchsorted(flat.gather(-1, order), rows)
+    return Plan(index, order, starts)
+
+
+def lookup(table: Float[Tensor, "rows width"], plan: Plan) -> Float[Tensor, "example position width"]:
+    """table[index]"""
+    return _Lookup.apply(table, *plan)
+
+
+def pool(
+    table: Float[Tensor, "rows width"], weight: Float[Tensor, "example position"], plan: Plan
+) -> Float[Tensor, "example width"]:
+    """h = Σ_j weight_j · table[index_j], without ever holding the looked-up rows."""
+    return _Pool.apply(table, weight, *plan)
+
+
+def _lay_out(lanes: int, rows: int, plan: Plan, in_dims: tuple[int | None, ...]) -> Plan:
+    """The plans of all lanes as one plan over their tables laid one after another."""
+    index, order, starts = (
+        t.movedim(d, 0) if d is not None else t.expand(lanes, *t.shape) for t, d in zip(plan, in_dims, strict=True)
+    )
+    reads = order.shape[-1]
+    lane = torch.arange(lanes, device=index.device)
+    return Plan(
+        (index + (lane * rows)[:, None, None]).flatten(0, 1),
+        (order + (lane * reads)[:, None]).flatten(),
+        (starts + (lane * reads)[:, None]).flatten(),
+    )
+
+
+def _batched(lanes: int, tensor: Tensor, dim: int | None) -> Tensor:
+    return tensor.movedim(dim, 0) if dim is not None else tensor.expand(lanes, *tensor.shape)
+
+
+def _row_sums(
+    source: Float[Tensor, "example width"], plan: Plan, weight: Float[Tensor, "example position"]
+) -> Float[Tensor, "rows width"]:
+    """Σ over the reads of each row of weight · source[example]."""
+    examples = plan.order // plan.index.shape[-1]
+    return F.embedding_bag(
+        examples, source.contiguous(), plan.starts, mode="sum", per_sample_weights=weight.reshape(-1)[plan.order]
+    )
+
+
+class _Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(table: Tensor, index: Tensor, order: Tensor, starts: Tensor) -> Tensor:
+        return table[index]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.plan = inputs[1:]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        plan = Plan(*ctx.plan)
+        reads = grad.reshape(-1, grad.shape[-1])
+        sums = F.embedding_bag(plan.order, reads, plan.starts, mode="sum")
+        return sums, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, table: Tensor, *plan: Tensor) -> Any:
+        lanes = info.batch_size
+        table = _batched(lanes, table, in_dims[0])
+        rows, width = table.shape[1:]
+        flat = _lay_out(lanes, rows, Plan(*plan), in_dims[1:])
+        out = _Lookup.apply(table.reshape(lanes * rows, width), *flat)
+        return out.unflatten(0, (lanes, -1)), 0
+
+
+class _Pool(torch.autograd.Function):
+    @staticmethod
+    def forward(table: Tensor, weight: Tensor, index: Tensor, order: Tensor, starts: Tensor) -> Tensor:
+        return F.embedding_bag(index, table, mode="sum", per_sample_weights=weight)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        table, weight, *rest = ctx.saved_tensors
+        plan = Plan(*rest)
+        examples, positions = plan.shape
+        begin = torch.arange(0, examples * positions, positions, device=grad.device)
+        owner = torch.arange(examples, device=grad.device).repeat_interleave(positions)
+        to_weight = torch.ops.aten._embedding_bag_per_sample_weights_backward(
+            grad.contiguous(), table, plan.index.reshape(-1), begin, owner, 0, -1
+        )
+        return _row_sums(grad, plan, weight), to_weight.view(examples, positions), None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, table: Tensor, weight: Tensor, *plan: Tensor) -> Any:
+        lanes = info.batch_size
+        table, weight = _batched(lanes, table, in_dims[0]), _batched(lanes, weight, in_dims[1])
+        rows, width = table.shape[1:]
+        flat = _lay_out(lanes, rows, Plan(*plan), in_dims[2:])
+        out = _Pool.apply(table.reshape(lanes * rows, width), weight.flatten(0, 1), *flat)
+        return out.unflatten(0, (lanes, -1)), 0

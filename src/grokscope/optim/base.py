@@ -1,0 +1,69 @@
+"""What an optimizer is: a pure update of one run's weights, and the learning-rate schedule they all share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import torch
+
+from ..registry import Registry
+from ..settings import Settings, require
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..models.base import Role
+
+optimizers: Registry[type[Optimizer]] = Registry("optim", "grokscope.optim")
+
+State = dict[str, "Tensor"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimizer(Settings):
+    """Base of all optimizers. Numbers that may differ between lanes arrive as scalar tensors."""
+
+    lr: float = 1e-3
+    """Learning rate η after warm-up."""
+    weight_decay: float = 1.0
+    """The hyperparameter wd; the effective decay per step is λ = η·wd."""
+    warmup: float = 10.0
+    """Epochs of linear warm-up."""
+    clip: float = 1.0
+    """Largest norm of one run's whole gradient; 0 leaves it alone."""
+    schedule: Literal["constant", "cosine"] = "constant"
+    """Learning rate after warm-up: constant, or a half cosine down to 0 at the last epoch."""
+
+    LANES: ClassVar[tuple[str, ...]] = ("lr", "weight_decay", "warmup", "clip")
+    elementwise: ClassVar[bool] = True
+    """True: every weight is updated by itself, so the fleet may hand over all weights of a run as one vector."""
+
+    def check(self) -> None:
+        require(self.lr > 0, "lr", f"{self.lr} is not above 0")
+        require(self.weight_decay >= 0, "weight_decay", f"{self.weight_decay} is below 0")
+        require(self.warmup >= 0, "warmup", f"{self.warmup} is below 0")
+        require(self.clip >= 0, "clip", f"{self.clip} is below 0")
+
+    def rate(self, epoch: Tensor, epochs: Tensor) -> Tensor:
+        """η at `epoch`, counted from 1 at the end of the first epoch; `epochs` is the run's last."""
+        warm = torch.clamp(epoch / torch.clamp(torch.as_tensor(self.warmup), min=1e-9), max=1.0)
+        if self.schedule == "cosine":
+            warm = warm * 0.5 * (1 + torch.cos(torch.pi * torch.clamp(epoch / epochs, max=1.0)))
+        return self.lr * warm
+
+    def init(self, weight: Tensor, role: Role) -> State:
+        """The state before the first step: tensors shaped like `weight`."""
+        raise NotImplementedError
+
+    def update(
+        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor
+    ) -> tuple[Tensor, State]:
+        """New weight and state. `step` counts from 1; `lr` is the scheduled rate."""
+        raise NotImplementedError
+
+
+def clip_scale(norm: Tensor, limit: Tensor | float) -> Tensor:
+    """Factor that brings a gradient of `norm` down to `limit`; 1 where the limit is 0 (as torch.nn.utils.clip_grad_norm_)."""
+    limit = torch.as_tensor(limit)
+    return torch.where(limit > 0, torch.clamp(limit / (norm + 1e-6), max=1.0), torch.ones_like(norm))

@@ -1,0 +1,76 @@
+"""What a prior is: a penalty on one run's attention, and a schedule for its strength."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
+
+import torch
+
+from ..registry import Registry
+from ..settings import Settings, require
+from ..shapes import Float
+from ..theory import oracle_target
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..models import Output
+    from ..tasks import Examples
+
+priors: Registry[type[Prior]] = Registry("prior", "grokscope.priors")
+
+Schedule = Literal["constant", "anneal", "late", "pulse"]
+
+
+class Key(NamedTuple):
+    """Where randomness comes from inside a step."""
+
+    seed: Tensor
+    step: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prior(Settings):
+    """Base of all priors: the loss is CE + β(t) · penalty."""
+
+    beta: float = 0.0
+    """Strength β; 0 trains without a prior."""
+    schedule: Schedule = "constant"
+    """constant; anneal: falls linearly to 0 at `span`; late: starts at `span`; pulse: ends at `span`."""
+    span: float = 1000.0
+    """Epoch at which an annealed or pulsed prior ends, or a late one starts."""
+
+    LANES: ClassVar[tuple[str, ...]] = ("beta", "schedule", "span")
+
+    def check(self) -> None:
+        require(self.beta >= 0, "beta", f"{self.beta} is below 0")
+        require(self.span > 0, "span", f"{self.span} is not above 0")
+
+    def weight(self, epoch: Tensor) -> Tensor:
+        """β(t) at an epoch."""
+        shapes = torch.stack(
+            [
+                torch.ones_like(epoch),
+                torch.clamp(1 - epoch / self.span, min=0.0),
+                (epoch >= self.span).to(epoch),
+                (epoch < self.span).to(epoch),
+            ]
+        )
+        chosen = get_args(Schedule).index(self.schedule) if isinstance(self.schedule, str) else self.schedule
+        return self.beta * (shapes * (torch.arange(4, device=epoch.device) == chosen)).sum()
+
+    def target_for(self, examples: Examples, seed: int) -> Float[Tensor, "example position"]:
+        """The distribution this prior compares attention with; the oracle, unless a prior says otherwise."""
+        return oracle_target(examples.informative)
+
+    def penalty(self, out: Output, target: Float[Tensor, "example position"], key: Key) -> Float[Tensor, ""]:
+        """What is added to the loss, before β."""
+        raise NotImplementedError
+
+
+def pooled_log_attention(out: Output) -> Float[Tensor, "example position"]:
+    """log of the attention averaged over heads: heads satisfy the structural condition together (Conj. E.2)."""
+    heads = out.log_attention.shape[1]
+    return torch.logsumexp(out.log_attention, 1) - math.log(heads)

@@ -1,0 +1,53 @@
+"""Constraints that hold one half of the network still, to see what the other half does (structural inference, §6, App. F)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import torch
+
+from ..settings import Settings, require
+from ..theory import oracle_target, uniform_target
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..models import Parameter
+    from ..tasks import Examples
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraints(Settings):
+    """Off by default."""
+
+    norm: float = 0.0
+    """Norm matching: after every step the MLP is projected onto the sphere of this radius; 0 leaves it alone."""
+    qk_penalty: float = 0.0
+    """Factor of ‖W_Q‖² + ‖W_K‖² in the loss."""
+    attention: Literal["learned", "oracle", "uniform"] = "learned"
+    """Freeze attention at the oracle's or at uniform weights instead of learning it."""
+
+    LANES: ClassVar[tuple[str, ...]] = ("norm", "qk_penalty")
+    HOST: ClassVar[tuple[str, ...]] = ("attention",)
+
+    def check(self) -> None:
+        require(self.norm >= 0, "norm", f"{self.norm} is below 0")
+        require(self.qk_penalty >= 0, "qk_penalty", f"{self.qk_penalty} is below 0")
+
+    def structure(self) -> dict[str, object]:
+        return {"norm": self.norm > 0, "qk_penalty": self.qk_penalty > 0, "frozen": self.attention != "learned"}
+
+    def frozen_attention(self, examples: Examples) -> Tensor | None:
+        if self.attention == "oracle":
+            return oracle_target(examples.informative)
+        return uniform_target(examples.informative) if self.attention == "uniform" else None
+
+    def penalty(self, weights: dict[str, Tensor]) -> Tensor:
+        return self.qk_penalty * sum(w.square().sum() for name, w in weights.items() if name.startswith(("W_Q", "W_K")))
+
+    def project(self, weights: dict[str, Tensor], parameters: dict[str, Parameter]) -> dict[str, Tensor]:
+        """The weights after norm matching."""
+        mlp = [name for name, p in parameters.items() if p.part == "mlp"]
+        norm = torch.stack([weights[name].norm() for name in mlp]).norm()
+        return weights | {name: weights[name] * (self.norm / norm) for name in mlp}

@@ -1,0 +1,53 @@
+"""One small class that the rooms share: names to classes, filled by importing every file of the room."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from .errors import ConfigError, nearest
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """The named choices of one room.
+
+    Registering is all it takes: the CLI, the docs and the contract tests read the registry.
+    """
+
+    def __init__(self, field: str, package: str):
+        self.field = field
+        """Where a choice is made in a RunConfig, e.g. ``task``; used in error messages."""
+        self.package = package
+        """The room whose files hold the entries."""
+        self._entries: dict[str, T] = {}
+        self._loaded = False
+
+    def register(self, name: str) -> Callable[[T], T]:
+        def add(entry: T) -> T:
+            if name in self._entries:
+                raise ValueError(f"{self.field} {name!r} is registered twice")
+            self._entries[name] = entry
+            if isinstance(entry, type):
+                entry.kind = name  # type: ignore[attr-defined]
+            return entry
+
+        return add
+
+    def entries(self) -> dict[str, T]:
+        """All choices by name; the first call imports the room's files."""
+        if not self._loaded:
+            self._loaded = True
+            package = importlib.import_module(self.package)
+            for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+                importlib.import_module(f"{self.package}.{module.name}")
+        return self._entries
+
+    def get(self, name: Any) -> T:
+        entries = self.entries()
+        if name not in entries:
+            raise ConfigError(self.field, f"no {self.field} is called {name!r}. {nearest(str(name), entries)}")
+        return entries[name]

@@ -1,0 +1,27 @@
+"""Store: run folders, checkpoints and metric tables. The only room that knows disk paths; it never pickles.
+
+Training goes through `RunFolder`, everything else reads. Importing this room, listing and finding runs need neither
+torch nor pyarrow.
+"""
+
+from .catalogue import RunInfo, find_run, list_runs, read_checkpoint, read_run
+from .checkpoints import Checkpoint
+from .disk import check_writable
+from .folder import RunFolder
+from .frames import load_runs, read_metrics
+from .state import FINISHED, State
+
+__all__ = [
+    "FINISHED",
+    "Checkpoint",
+    "RunFolder",
+    "RunInfo",
+    "State",
+    "check_writable",
+    "find_run",
+    "list_runs",
+    "load_runs",
+    "read_checkpoint",
+    "read_metrics",
+    "read_run",
+]

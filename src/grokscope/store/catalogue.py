@@ -1,0 +1,118 @@
+"""Looking at stored runs without touching them: what is in a folder of runs, and one run by the beginning of its id.
+
+Reads JSON alone, so that listing runs is quick. A damaged run is listed with status "damaged" and the problem, so that
+one bad folder does not hide the others; asking for that run by name raises the problem as a StoreError.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from .checkpoints import Checkpoint, read_checkpoint_file
+from .disk import listing
+from .layout import CONFIG, MANIFEST, STATE, checkpoint_files
+from .lock import is_held
+from .manifest import read_identity
+from .state import read_state
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInfo:
+    """What is known of a run without reading its metrics."""
+
+    id: str
+    path: Path
+    status: str
+    """running, stopped, done, grokked, diverged, or damaged."""
+    config: dict[str, Any] = field(default_factory=dict)
+    """The whole resolved configuration; empty if damaged."""
+    manifest: dict[str, Any] = field(default_factory=dict)
+    """Versions, device, commit and time of creation; empty if damaged."""
+    epoch: int = 0
+    """Epoch of the newest checkpoint."""
+    seconds: float = 0.0
+    """Training time so far."""
+    summary: dict[str, Any] = field(default_factory=dict)
+    """Numbers such as t_mem, t_grok, train_accuracy and test_accuracy."""
+    problem: str = ""
+    """What is wrong with a damaged run."""
+
+
+def read_run(path: str | Path) -> RunInfo:
+    """The run in one folder; StoreError if it is damaged."""
+    path = Path(path)
+    config, manifest = read_identity(path)
+    state = read_state(path)
+    status = state.status
+    if not state.finished:
+        # The lock knows better than the file: a killed run cannot say that it stopped.
+        status = "running" if is_held(path) else "stopped"
+    return RunInfo(
+        id=path.name,
+        path=path,
+        status=status,
+        config=config,
+        manifest=manifest,
+        epoch=state.epoch,
+        seconds=state.seconds,
+        summary=state.summary,
+    )
+
+
+def list_runs(folder: str | Path) -> list[RunInfo]:
+    """All runs in `folder`, the oldest first, damaged ones last. Folders without any file of a run are not runs."""
+    runs = [_read_or_damaged(path) for path in _run_folders(Path(folder))]
+    return sorted(runs, key=lambda run: (run.status == "damaged", run.manifest.get("created", ""), run.id))
+
+
+def find_run(folder: str | Path, prefix: str) -> RunInfo:
+    """The one run whose id is, or begins with, `prefix`."""
+    paths = {path.name: path for path in _run_folders(Path(folder))}
+    if prefix in paths:
+        return read_run(paths[prefix])
+    found = sorted(id for id in paths if id.startswith(prefix))
+    if len(found) == 1:
+        return read_run(paths[found[0]])
+    if found:
+        shown = ", ".join(found[:4]) + (", …" if len(found) > 4 else "")
+        raise StoreError(f"{len(found)} runs in {folder} begin with {prefix!r}: {shown}")
+    if not paths:
+        raise StoreError(f"{folder}: holds no runs")
+    close = max(sorted(paths), key=lambda id: SequenceMatcher(None, prefix, id[: len(prefix)]).ratio())
+    raise StoreError(f"no run in {folder} is called {prefix!r}. Did you mean {close}?")
+
+
+def read_checkpoint(run: RunInfo, epoch: int | None = None) -> Checkpoint:
+    """The newest checkpoint of a run, or the one of `epoch`."""
+    files = {file.epoch: file for file in checkpoint_files(run.path)}
+    if not files:
+        raise StoreError(f"run {run.id} has no checkpoint yet")
+    wanted = max(files) if epoch is None else epoch
+    if wanted not in files:
+        raise StoreError(
+            f"run {run.id} has no checkpoint of epoch {wanted}, only of {', '.join(map(str, sorted(files)))}"
+        )
+    return read_checkpoint_file(files[wanted].path)
+
+
+def _run_folders(folder: Path) -> list[Path]:
+    if not folder.exists():
+        raise StoreError(f"{folder}: no such folder of runs")
+    if not folder.is_dir():
+        raise StoreError(f"{folder}: not a folder of runs, but a file")
+    if (folder / MANIFEST).exists():
+        raise StoreError(f"{folder}: a run, not a folder of runs; give the folder above it")
+    # Hidden folders are runs in the making.
+    candidates = [path for path in listing(folder) if path.is_dir() and not path.name.startswith(".")]
+    return [path for path in candidates if any((path / name).exists() for name in (CONFIG, MANIFEST, STATE))]
+
+
+def _read_or_damaged(path: Path) -> RunInfo:
+    try:
+        return read_run(path)
+    except StoreError as error:
+        return RunInfo(id=path.name, path=path, status="damaged", problem=str(error))

@@ -1,0 +1,55 @@
+"""Making a new run folder in one step: it is built and locked under a hidden name, then moved into place.
+
+No process ever sees half a run folder, and the one that made it holds its lock without a gap.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from .disk import cannot_write, make_folder, sync_folder, write_json
+from .layout import CHECKPOINTS, CONFIG, MANIFEST, METRICS, STATE
+from .lock import Lock
+from .manifest import new_manifest
+from .state import State
+
+
+def create(run: Path, config: dict[str, Any], device: str) -> Lock | None:
+    """Make the folder `run` and return its lock, or None when another process made it meanwhile."""
+    manifest = new_manifest(device)
+    # The same hidden name for every attempt, so that a killed one leaves nothing that the next would not take over.
+    draft = run.with_name(f".new-{run.name}")
+    make_folder(draft)
+    try:
+        lock = Lock.take(draft, run.name)
+    except FileNotFoundError:
+        return None
+    if not lock.is_in(draft):
+        lock.release()
+        return None
+    try:
+        _fill(draft, config, manifest)
+        os.replace(draft, run)
+        sync_folder(run.parent)
+    except (OSError, StoreError) as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        lock.release()
+        if isinstance(error, StoreError):
+            raise
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            return None
+        raise cannot_write(run, error) from error
+    return lock
+
+
+def _fill(draft: Path, config: dict[str, Any], manifest: dict[str, Any]) -> None:
+    for name in (METRICS, CHECKPOINTS):
+        make_folder(draft / name)
+    write_json(draft / CONFIG, config)
+    write_json(draft / MANIFEST, manifest)
+    write_json(draft / STATE, State().to_dict())

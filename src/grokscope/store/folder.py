@@ -1,0 +1,213 @@
+"""A run folder open for training: the only writer of metrics and checkpoints.
+
+The checkpoint is the one point at which a save happens or does not. Metrics go to disk before it, so a checkpoint never
+lacks its rows; state.json and the deletion of older checkpoints come after it. Opening a folder brings it back to its
+newest checkpoint: rows beyond are dropped, since they will be trained again, and state.json is renewed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import StoreError
+from . import checkpoints, tables
+from .creation import create
+from .disk import check_writable, damaged, make_folder, remove, write, write_json
+from .layout import (
+    CHECKPOINTS,
+    CONFIG,
+    METRICS,
+    STATE,
+    CheckpointFile,
+    checkpoint_file,
+    checkpoint_files,
+    leftovers,
+    part_file,
+    part_files,
+)
+from .lock import Lock
+from .manifest import difference, read_identity
+from .state import State, read_state
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from torch import Tensor
+
+
+class RunFolder:
+    """One run on disk, locked for this process. Use `create_or_open`; close it when done (it is a context manager)."""
+
+    def __init__(self, path: Path, lock: Lock):
+        self.path = path
+        self.id = path.name
+        self._lock = lock
+        self._newest: CheckpointFile | None = None
+        self.state = State()
+        """Where the run stands; `state.finished` says that there is nothing left to train."""
+        self._verify()
+        self._settle()
+        lock.sign()
+
+    @classmethod
+    def create_or_open(cls, runs: str | Path, id: str, config: Mapping[str, Any], *, device: str) -> RunFolder:
+        """The folder of run `id`, made if there is none yet, ready to go on from its newest checkpoint.
+
+        StoreError, and a folder left as it was, when it is being trained by another process, holds another
+        configuration, is damaged, foreign or from a newer grokscope, or when it cannot be written.
+        """
+        path = Path(runs) / id
+        check_writable(runs)
+        plain = json.loads(json.dumps(config, allow_nan=False))
+        lock = None
+        while not path.exists() and lock is None:
+            lock = create(path, plain, device)
+        if lock is None:
+            stored, _ = read_identity(path)
+            if found := difference(stored, plain):
+                raise StoreError(f"{path / CONFIG}: holds another configuration ({found})")
+            lock = _take(path)
+        try:
+            return cls(path, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def latest_checkpoint(self) -> checkpoints.Checkpoint | None:
+        """Epoch, metadata and tensors to go on from; None for a run that has not been saved yet."""
+        return checkpoints.read_checkpoint_file(self._newest.path) if self._newest else None
+
+    def metrics(self) -> pa.Table:
+        """All rows so far."""
+        return tables.join([table for _, table in tables.read_parts(self.path)])
+
+    def save(
+        self,
+        epoch: int,
+        rows: Sequence[tables.Row],
+        tensors: Mapping[str, Tensor],
+        metadata: Mapping[str, Any],
+        summary: Mapping[str, Any],
+        *,
+        status: str = "running",
+        seconds: float = 0.0,
+        keep: bool = False,
+    ) -> None:
+        """Store all that was trained up to `epoch`: `rows` since the last save, and a checkpoint.
+
+        keep   never delete this checkpoint; the others go when a newer one is there
+
+        A failed save closes the folder: it then holds the last save or this one, and opening it again tells which.
+        """
+        self._check_open()
+        saved = self._newest.epoch if self._newest else -1
+        if epoch < saved:
+            raise ValueError(f"epoch {epoch} is before epoch {saved}, which is saved already")
+        epochs = tables.row_epochs(rows)
+        if rows and not saved < epochs[0] <= epochs[-1] <= epoch:
+            raise ValueError(f"the epochs of the rows must lie above {saved} and up to {epoch}, got {epochs}")
+        state = State(
+            status=status,
+            epoch=epoch,
+            seconds=seconds,
+            rows=self.state.rows + len(rows),
+            serial=self.state.serial + 1,
+            summary=dict(summary),
+        )
+        kept = keep or checkpoint_file(self.path, epoch, kept=True).path.exists()
+        file = checkpoint_file(self.path, epoch, kept)
+        # Whatever is wrong with the arguments must show before the first byte is written.
+        content = checkpoints.encode(tensors, state, metadata)
+        table = tables.encode(rows) if rows else b""
+        try:
+            if rows:
+                write(part_file(self.path, epochs[0], epochs[-1]).path, table, if_full=_go_on(max(saved, 0)))
+            write(file.path, content, if_full=_go_on(max(saved, 0)))
+            write_json(self.path / STATE, state.to_dict(), if_full=_go_on(epoch))
+            self._newest, self.state = file, state
+            self._drop_superseded()
+        except BaseException:
+            self.close()
+            raise
+
+    def finish(self, status: str, summary: Mapping[str, Any] | None = None) -> None:
+        """Set the status (and the summary, if given) without a new checkpoint, and close the folder."""
+        self._check_open()
+        state = dataclasses.replace(self.state, status=status, serial=self.state.serial + 1)
+        if summary is not None:
+            state = dataclasses.replace(state, summary=dict(summary))
+        try:
+            write_json(self.path / STATE, state.to_dict(), if_full=_go_on(self.state.epoch))
+            self.state = state
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let another process have the run. A run that is not finished then counts as stopped."""
+        self._lock.release()
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if not self._lock.held:
+            raise StoreError(f"{self.path}: closed; open it again to go on")
+
+    def _verify(self) -> None:
+        """Read everything that resuming depends on, and find out where the run stands. Changes nothing on disk."""
+        self.state = read_state(self.path)
+        files = checkpoint_files(self.path)
+        self._newest = files[-1] if files else None
+        saved = State()
+        if self._newest:
+            saved = checkpoints.read_header(self._newest.path).state
+            if saved.epoch != self._newest.epoch:
+                raise damaged(self._newest.path, f"it is the checkpoint of epoch {saved.epoch}")
+        if saved.epoch < self.state.epoch:
+            raise StoreError(f"{self.path / CHECKPOINTS}: the checkpoint of epoch {self.state.epoch} is missing")
+        if saved.serial > self.state.serial:
+            self.state = saved
+        limit = self._newest.epoch if self._newest else -1
+        rows = 0
+        for part, table in tables.read_parts(self.path):
+            if part.first <= limit < part.last:
+                raise damaged(part.path, f"it begins before the newest checkpoint (epoch {limit}) and ends after it")
+            rows += len(table) if part.last <= limit else 0
+        if rows != saved.rows:
+            raise damaged(self.path / METRICS, f"{rows} rows up to epoch {limit}, the checkpoint counts {saved.rows}")
+
+    def _settle(self) -> None:
+        """Bring the folder back to its newest checkpoint."""
+        for path in leftovers(self.path):
+            remove(path)
+        limit = self._newest.epoch if self._newest else -1
+        for part in part_files(self.path):
+            if part.first > limit:
+                remove(part.path)
+        for name in (METRICS, CHECKPOINTS):
+            make_folder(self.path / name)
+        if self.state != read_state(self.path):
+            write_json(self.path / STATE, self.state.to_dict())
+        self._drop_superseded()
+
+    def _drop_superseded(self) -> None:
+        for file in checkpoint_files(self.path):
+            if file != self._newest and not file.kept:
+                remove(file.path)
+
+
+def _take(path: Path) -> Lock:
+    try:
+        return Lock.take(path, path.name)
+    except FileNotFoundError as error:
+        raise StoreError(f"{path}: missing") from error
+
+
+def _go_on(epoch: int) -> str:
+    return f"; the run can go on from epoch {epoch}"

@@ -1,0 +1,74 @@
+"""What a run folder looks like on disk: names of files, and the version of the format.
+
+<runs>/<id>/
+  config.json        the whole resolved configuration
+  manifest.json      schema version, package versions, device, git commit, time of creation
+  state.json         status, epoch, seconds, summary numbers
+  metrics/           part-<first epoch>-<last epoch>.parquet
+  checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept for good)
+  lock               held by the process that trains the run
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from .disk import is_temporary, listing
+
+SCHEMA = 1
+"""Version of this layout. Raised when an older grokscope could no longer read a new folder."""
+
+CONFIG = "config.json"
+MANIFEST = "manifest.json"
+STATE = "state.json"
+METRICS = "metrics"
+CHECKPOINTS = "checkpoints"
+LOCK = "lock"
+
+_PART = re.compile(r"part-(\d+)-(\d+)\.parquet")
+_CHECKPOINT = re.compile(r"(epoch|kept)-(\d+)\.safetensors")
+
+
+class PartFile(NamedTuple):
+    """A piece of the metric table; the epochs in its name are those of its first and last row."""
+
+    first: int
+    last: int
+    path: Path
+
+
+class CheckpointFile(NamedTuple):
+    """A checkpoint; of two at the same epoch the kept one counts as the newer, since it is never deleted."""
+
+    epoch: int
+    kept: bool
+    path: Path
+
+
+def part_file(run: Path, first: int, last: int) -> PartFile:
+    return PartFile(first, last, run / METRICS / f"part-{first:09d}-{last:09d}.parquet")
+
+
+def checkpoint_file(run: Path, epoch: int, kept: bool) -> CheckpointFile:
+    return CheckpointFile(epoch, kept, run / CHECKPOINTS / f"{'kept' if kept else 'epoch'}-{epoch:09d}.safetensors")
+
+
+def part_files(run: Path) -> list[PartFile]:
+    """All parts of the metric table, in order of epochs. Files with other names are not ours and are left alone."""
+    matches = ((_PART.fullmatch(path.name), path) for path in listing(run / METRICS))
+    return sorted(PartFile(int(m[1]), int(m[2]), path) for m, path in matches if m)
+
+
+def checkpoint_files(run: Path) -> list[CheckpointFile]:
+    """All checkpoints, the newest last."""
+    matches = ((_CHECKPOINT.fullmatch(path.name), path) for path in listing(run / CHECKPOINTS))
+    return sorted(CheckpointFile(int(m[2]), m[1] == "kept", path) for m, path in matches if m)
+
+
+def leftovers(run: Path) -> list[Path]:
+    """Temporary files of a writer that was killed."""
+    return [
+        path for folder in (run, run / METRICS, run / CHECKPOINTS) for path in listing(folder) if is_temporary(path)
+    ]

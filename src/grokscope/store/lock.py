@@ -1,0 +1,98 @@
+"""One process per run: an advisory lock (flock) on the run's lock file.
+
+The kernel drops the lock when its holder ends, however it ends, so a killed run is free at once and no stale lock
+needs breaking. The file holds the holder's process id, for the error message alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from pathlib import Path
+
+from ..errors import StoreError
+from .disk import cannot_write
+from .layout import LOCK
+
+
+class Lock:
+    """A held lock; lasts until `release` or the end of the process."""
+
+    def __init__(self, descriptor: int):
+        self._descriptor: int | None = descriptor
+
+    @classmethod
+    def take(cls, folder: Path, run: str) -> Lock:
+        """Lock `folder`, or raise StoreError when another process holds it. An existing lock file keeps its content."""
+        path = folder / LOCK
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:
+            raise  # the folder was moved away: whoever builds folders knows what to do
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        try:
+            _lock_soon(descriptor)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+            os.close(descriptor)
+            known = f" (pid {holder})" if holder else ""
+            raise StoreError(f"run {run} is being trained by another process{known}") from None
+        except OSError as error:
+            os.close(descriptor)
+            raise StoreError(f"{path}: cannot be locked ({error.strerror})") from error
+        return cls(descriptor)
+
+    @property
+    def held(self) -> bool:
+        return self._descriptor is not None
+
+    def sign(self) -> None:
+        """Write our process id into the lock file. It is a courtesy: a full disk does not matter here."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, 0)
+                os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def is_in(self, folder: Path) -> bool:
+        """Whether the locked file is still the lock file of `folder`, which may have been moved or replaced."""
+        if self._descriptor is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(folder / LOCK))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def is_held(folder: Path) -> bool:
+    """Whether some process is training the run in `folder`."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock_soon(descriptor: int) -> None:
+    """Take the lock, with a few attempts: `is_held` of a reader holds it for an instant."""
+    for pause in (0.01, 0.02, 0.05, 0.1):
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(pause)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

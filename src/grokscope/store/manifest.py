@@ -1,0 +1,86 @@
+"""Under what circumstances a run was made: versions, device, commit and time; and whether a folder is ours at all."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from .disk import damaged, read_json
+from .layout import CONFIG, MANIFEST, SCHEMA
+
+PACKAGES = ("grokscope", "torch", "numpy", "scipy", "pandas", "pyarrow", "safetensors")
+
+
+def new_manifest(device: str) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "created": datetime.now(UTC).isoformat(),
+        "device": device,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "git": git_commit(Path(__file__).parent),
+    }
+
+
+def read_identity(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Config and manifest of a run folder; StoreError when it is foreign, damaged or from a newer grokscope."""
+    if not run.is_dir():
+        raise StoreError(f"{run}: not a folder")
+    for name in (CONFIG, MANIFEST):
+        if not (run / name).exists():
+            raise StoreError(f"{run}: not a run folder of grokscope ({name} is missing)")
+    manifest = read_json(run / MANIFEST)
+    schema = manifest.get("schema")
+    if not isinstance(schema, int) or not isinstance(manifest.get("created"), str):
+        raise damaged(run / MANIFEST, "no schema version or no time of creation")
+    if schema > SCHEMA:
+        raise StoreError(
+            f"{run / MANIFEST}: written by a newer grokscope (schema {schema}, this one reads up to {SCHEMA})"
+        )
+    return read_json(run / CONFIG), manifest
+
+
+def difference(stored: Any, given: Any, field: str = "") -> str:
+    """The first field in which two configs differ, in words; empty when they are equal."""
+    if isinstance(stored, dict) and isinstance(given, dict):
+        for key in (*stored, *(k for k in given if k not in stored)):
+            name = f"{field}.{key}" if field else key
+            if key not in stored or key not in given:
+                return f"{name} is only in the {'stored' if key in stored else 'given'} one"
+            if found := difference(stored[key], given[key], name):
+                return found
+        return ""
+    return "" if stored == given else f"{field} is {stored!r} there and {given!r} here"
+
+
+@functools.cache
+def git_commit(folder: Path) -> str | None:
+    """Commit of the checkout that `folder` is tracked in, with "-dirty" when files were changed; None without one."""
+
+    def git(*words: str) -> str:
+        command = ("git", "-C", str(folder), *words)
+        # Looking must not lock the index against somebody who is committing.
+        quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=10, env=quiet).stdout.strip()
+
+    try:
+        # An installed copy may lie inside somebody else's repository, whose commit would say nothing.
+        git("ls-files", "--error-unmatch", ".")
+        return git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,74 @@
+"""Where a run stands: the content of state.json, and of the same record inside every checkpoint."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .disk import damaged, read_json
+from .layout import STATE
+
+FINISHED = ("done", "grokked", "diverged")
+"""Statuses of a run that needs no more training."""
+STATUSES = ("running", "stopped", *FINISHED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """A checkpoint carries the state it was saved with, because a kill between checkpoint and state.json must not lose
+    it: `serial` tells which of the two is newer."""
+
+    status: str = "running"
+    """One of STATUSES."""
+    epoch: int = 0
+    """Epoch of the newest checkpoint; 0 before the first."""
+    seconds: float = 0.0
+    """Training time so far."""
+    rows: int = 0
+    """Rows of the metric table up to `epoch`; fewer on disk means that a part is lost."""
+    serial: int = 0
+    """Counts the times the state was set."""
+    summary: dict[str, Any] = field(default_factory=dict)
+    """The caller's numbers, such as t_mem, t_grok, train_accuracy and test_accuracy."""
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise ValueError(f"status {self.status!r} is none of {', '.join(STATUSES)}")
+
+    @property
+    def finished(self) -> bool:
+        return self.status in FINISHED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON; a number that is not finite becomes null."""
+        plain: dict[str, Any] = _finite(dataclasses.asdict(self))
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> State:
+        """Raises TypeError or ValueError when `plain` is not a state."""
+        state = cls(**plain)
+        kinds: dict[str, Any] = {"epoch": int, "rows": int, "serial": int, "seconds": (int, float), "summary": dict}
+        for name, kind in kinds.items():
+            if not isinstance(getattr(state, name), kind):
+                raise TypeError(f"{name} is {getattr(state, name)!r}")
+        return state
+
+
+def read_state(run: Path) -> State:
+    plain = read_json(run / STATE)
+    try:
+        return State.from_dict(plain)
+    except (TypeError, ValueError) as error:
+        raise damaged(run / STATE, error) from error
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,117 @@
+"""Metric tables: rows to Parquet parts and back to one Arrow table.
+
+A column is int64 or float64. It may be missing in some parts, or whole numbers in one part and not in another: the
+table read back has it once, as float64 if any part needs it, with nulls where it is missing. NaN stays NaN and None
+stays null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import StoreError
+from .disk import damaged, read
+from .layout import PartFile, part_files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = Mapping[str, "float | int | None"]
+
+
+def encode(rows: Sequence[Row]) -> bytes:
+    """One part. Every row has an "epoch"; the other columns are in the order in which they first appear."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = dict.fromkeys(["epoch", *(name for row in rows for name in row)])
+    table = pa.table({name: _column(name, [row.get(name) for row in rows]) for name in names})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def decode(content: bytes, part: PartFile) -> pa.Table:
+    """The table in a part, after checking that it is what its name says."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        reader = pa.BufferReader(content)
+        table = pq.read_table(reader, use_threads=False, page_checksum_verification=True)
+    except Exception as error:  # whatever a parser raises on such bytes, the file is damaged
+        raise damaged(part.path, error) from error
+    foreign = [f.name for f in table.schema if f.type not in (pa.int64(), pa.float64())]
+    if foreign or "epoch" not in table.column_names or table.schema.field("epoch").type != pa.int64():
+        raise damaged(part.path, f"not a metric table: {', '.join(foreign) or 'epoch'} is not a number")
+    try:
+        epochs = row_epochs(table.select(["epoch"]).to_pylist())
+    except ValueError as error:
+        raise damaged(part.path, error) from error
+    if epochs[:1] + epochs[-1:] != [part.first, part.last]:
+        raise damaged(part.path, "the epochs in it are not those of its name")
+    return table
+
+
+def read_parts(run: Path) -> list[tuple[PartFile, pa.Table]]:
+    """All parts, in order of epochs. Safe while the run trains."""
+    for _ in range(3):
+        parts = part_files(run)
+        try:
+            tables = [(part, decode(read(part.path), part)) for part in parts]
+            break
+        except StoreError as error:
+            # A run that goes on from its last checkpoint drops the parts beyond it: look again.
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+    else:
+        raise StoreError(f"{run}: parts of its metrics vanish while they are read")
+    for before, after in pairwise(parts):
+        if after.first <= before.last:
+            raise damaged(after.path, f"overlaps {before.path.name}")
+    return tables
+
+
+def join(tables: Sequence[pa.Table]) -> pa.Table:
+    """One table with the columns of all."""
+    import pyarrow as pa
+
+    types: dict[str, Any] = {"epoch": pa.int64()}
+    for field in (field for table in tables for field in table.schema):
+        types[field.name] = pa.float64() if pa.float64() in (field.type, types.get(field.name)) else pa.int64()
+    schema = pa.schema(types.items())
+    return pa.concat_tables([_fit(table, schema) for table in tables]) if tables else schema.empty_table()
+
+
+def row_epochs(rows: Sequence[Row]) -> list[int]:
+    """The epochs of rows, which must be whole numbers and rise."""
+    epochs = [row.get("epoch") for row in rows]
+    if not (all(isinstance(e, Integral) for e in epochs) and all(a < b for a, b in pairwise(epochs))):  # type: ignore[operator]
+        raise ValueError(f"every row needs an epoch, a whole number above that of the row before; got {epochs}")
+    return [int(e) for e in epochs]  # type: ignore[arg-type]
+
+
+def _fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    columns = [
+        table.column(f.name).cast(f.type, safe=False) if f.name in table.column_names else pa.nulls(len(table), f.type)
+        for f in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _column(name: str, values: list[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    given = [v for v in values if v is not None]
+    if not all(isinstance(v, Real) for v in given):
+        raise TypeError(f"metric {name}: {next(v for v in given if not isinstance(v, Real))!r} is not a number")
+    if given and all(isinstance(v, Integral) for v in given):
+        return pa.array([None if v is None else int(v) for v in values], pa.int64())
+    return pa.array([None if v is None else float(v) for v in values], pa.float64(), from_pandas=False)

@@ -1,0 +1,5 @@
+"""Tasks: one file each. A task yields tokens, labels and, for every example, where the informative tokens stand."""
+
+from .base import Examples, Shape, Split, Task, tasks
+
+__all__ = ["Examples", "Shape", "Split", "Task", "tasks"]

@@ -1,0 +1,65 @@
+"""Sparse parity (Barak et al. 2022; Merrill et al. 2023; structural-inference, App. A.1).
+
+The bits beside the k informative ones are the distractors, drawn from the operand vocabulary {0, 1} by nature. All n
+bits are columns of the table: train and test share no sequence, though with 2^k settings of the operands they share those.
+With nothing to mark the operands their places are fixed: there is no random placement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..settings import require
+from ..shapes import Int, checked
+from .base import Examples, tasks
+from .table import Part, TableTask, stream
+
+
+@tasks.register("parity")
+@dataclass(frozen=True, kw_only=True)
+class Parity(TableTask):
+    """XOR of k among n bits. The defaults are those of Merrill et al., with 1024 training examples for their 1000."""
+
+    n: int = 40
+    """Number of bits in a training sequence; n − k of them are distractors."""
+    k: int = 3
+    """Number of informative bits."""
+    train_fraction: float = 1 / 16
+    """Share of the 2^n sequences to train on; above 2^17 sequences: share of 16384 sampled ones."""
+
+    @property
+    def columns(self) -> tuple[range, ...]:
+        return (range(2),) * self.n
+
+    @property
+    def distractors(self) -> int:
+        return self.n - self.k
+
+    @property
+    def vocabulary(self) -> int:
+        return 3
+
+    @property
+    def classes(self) -> int:
+        return 2
+
+    def check(self) -> None:
+        require(self.n >= 1, "n", f"{self.n} is below 1")
+        require(1 <= self.k <= self.n, "k", f"{self.k} is outside 1 … n = {self.n}")
+        super().check()
+
+    @checked
+    def label(self, rows: Int[Tensor, "row column"]) -> Int[Tensor, "row"]:
+        return rows[:, self.places].sum(dim=1) % 2
+
+    def examples(self, rows: Int[Tensor, "row column"], distractors: int, part: Part, seed: int) -> Examples:
+        more = distractors - self.distractors
+        left = torch.randint(2, (len(rows), more), generator=stream(seed, f"{part} distractors"))
+        query = torch.full((len(rows), 1), self.vocabulary - 1)
+        tokens = torch.cat([left, rows, query], dim=1)
+        informative = torch.zeros_like(tokens, dtype=torch.bool)
+        informative[:, torch.tensor(self.places) + more] = True
+        return Examples(tokens, self.label(rows), informative)
