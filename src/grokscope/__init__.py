@@ -1,1 +1,49 @@
-"""grokscope: an instrument for grokking."""
+"""grokscope: an instrument for grokking. Trains, measures and explains why a memorising network waits before it generalises.
+
+    import grokscope
+    config = grokscope.RunConfig()                       # the paper's default; change it with dataclasses.replace
+    runs = grokscope.train(config, seeds=5)              # five seeds side by side, stored under runs/
+    table = grokscope.load_runs("runs")                  # a pandas table, one row an evaluation
+
+Names are imported when first used, since PyTorch takes seconds to import.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "RunConfig": "config",
+    "train": "training",
+    "train_all": "training",
+    "load_runs": "store",
+    "list_runs": "store",
+    "find_run": "store",
+    "read_metrics": "store",
+    "GrokscopeError": "errors",
+    "ConfigError": "errors",
+    "StoreError": "errors",
+}
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from .config import RunConfig as RunConfig
+    from .errors import ConfigError as ConfigError
+    from .errors import GrokscopeError as GrokscopeError
+    from .errors import StoreError as StoreError
+    from .store import find_run as find_run
+    from .store import list_runs as list_runs
+    from .store import load_runs as load_runs
+    from .store import read_metrics as read_metrics
+    from .training import train as train
+    from .training import train_all as train_all
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'grokscope' has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)

@@ -103,13 +103,17 @@ def epochs_per_second(run: Callable[[int], None], every: int, seconds: float, de
 
 
 def bench(
-    config: RunConfig, lanes: Iterable[int], device: torch.device, seconds: float = 5.0, tell: Callable[[str], None] = lambda _: None
+    config: RunConfig,
+    lanes: Iterable[int],
+    device: torch.device,
+    seconds: float = 5.0,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """The plain loop and the fleet at several lane counts, interleaved in one process."""
     every = config.log.every
     tell("plain loop")
     plain = epochs_per_second(plain_loop(config, device), every, seconds, device)
-    fleet = []
+    fleet: list[dict[str, Any]] = []
     for count in lanes:
         tell(f"{count} lanes")
         try:

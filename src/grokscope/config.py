@@ -16,6 +16,7 @@ from .optim.adamw import AdamW
 from .optim.filters import NoFilter
 from .priors import Constraints, Prior, priors
 from .priors.kl import KL
+from .registry import Registry
 from .settings import Settings, require
 from .tasks import Task, tasks
 from .tasks.modular import Modular
@@ -23,7 +24,13 @@ from .tasks.modular import Modular
 SCHEMA = 1
 """Raised when the meaning of a setting changes, so that old runs are never taken for new ones."""
 
-ROOMS = {"task": tasks, "model": models, "optim": optimizers, "filter": filters, "prior": priors}
+ROOMS: dict[str, Registry[Any]] = {
+    "task": tasks,
+    "model": models,
+    "optim": optimizers,
+    "filter": filters,
+    "prior": priors,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +103,8 @@ class RunConfig(Settings):
         for part in self.PARTS:
             try:
                 getattr(self, part).check()
+                if part == "prior":
+                    self.prior.check_task(self.task)
             except ConfigError as error:
                 raise error.within(part) from None
         losses.get(self.loss)
@@ -108,8 +117,16 @@ class RunConfig(Settings):
             f"{self.batch_size} is outside 0 … {shape.train_size}, the number of training examples",
         )
         if shape.every_position:
-            require(getattr(self.model, "scope", "") == "causal", "model.scope", f'task {self.task.kind} needs scope = "causal"')
-            require(self.constraint.attention == "learned", "constraint.attention", f"task {self.task.kind} cannot freeze attention")
+            require(
+                getattr(self.model, "scope", "") == "causal",
+                "model.scope",
+                f'task {self.task.kind} needs scope = "causal"',
+            )
+            require(
+                self.constraint.attention == "learned",
+                "constraint.attention",
+                f"task {self.task.kind} cannot freeze attention",
+            )
         return self
 
     @property
@@ -127,7 +144,7 @@ class RunConfig(Settings):
         return plain | {part: plain[part].to_dict() for part in self.PARTS}
 
     @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> RunConfig:
+    def from_dict(cls, plain: dict[str, Any], *, room: str = "") -> RunConfig:
         """A config from nested plain values; what is not given takes its default."""
         names = [f.name for f in dataclasses.fields(cls)]
         parts: dict[str, Any] = {}
@@ -141,10 +158,7 @@ class RunConfig(Settings):
                 raise ConfigError(name, f"{given!r} is not a table of settings")
             default = {f.name: f.default_factory for f in dataclasses.fields(cls)}[name]
             kind = ROOMS[name].get(given["kind"]) if "kind" in given and name in ROOMS else default
-            try:
-                parts[name] = kind.from_dict(given)  # type: ignore[union-attr]
-            except ConfigError as error:
-                raise error.within(name) from None
+            parts[name] = kind.from_dict(given, room=name)  # type: ignore[union-attr]
         scalars = Settings.from_dict.__func__(cls, {k: v for k, v in plain.items() if k not in cls.PARTS})  # type: ignore[attr-defined]
         return dataclasses.replace(scalars, **parts)
 
@@ -172,9 +186,11 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         if name in ROOMS and isinstance(value, str):
             value = {"kind": value}
         old = merged.get(name)
-        if not isinstance(value, dict) or not isinstance(old, dict):
-            merged[name] = value
-        elif "kind" in value and value["kind"] != old.get("kind"):
+        if (
+            not isinstance(value, dict)
+            or not isinstance(old, dict)
+            or ("kind" in value and value["kind"] != old.get("kind"))
+        ):
             merged[name] = value
         else:
             merged[name] = merge(old, value)

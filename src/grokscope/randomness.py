@@ -27,7 +27,7 @@ def stream(seed: int, purpose: str) -> Generator:
 def counter_uniform(seed: Tensor, step: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Numbers in (0, 1), one for each place of `shape`, from (seed, step, place) by integer mixing.
 
-    Two rounds of xor-shift-multiply on 31-bit words keep every product inside int64, where torch's integers wrap alike on all devices.
+    Xor-shift-multiply on 31-bit words keeps every product inside int64, so that all devices give the same numbers.
     """
     import torch
 

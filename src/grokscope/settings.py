@@ -6,6 +6,7 @@ import dataclasses
 import math
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
@@ -28,7 +29,7 @@ class Settings:
     HOST: ClassVar[tuple[str, ...]] = ()
     """Fields that shape only a run's data or initial weights: they too may differ between neighbours."""
 
-    def check(self) -> None:
+    def check(self) -> Any:
         """Raise ConfigError(field, why) for a setting that cannot be."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,7 +53,9 @@ class Settings:
         return {name: value for name, value in self.to_dict().items() if name not in (*self.LANES, *self.HOST)}
 
     @classmethod
-    def from_dict(cls: type[S], plain: dict[str, Any]) -> S:
+    def from_dict(cls: type[S], plain: dict[str, Any], *, room: str = "") -> S:
+        """Settings from plain values; `room` is where they stand in a larger config, for error messages."""
+        prefix = f"{room}." if room else ""
         hints = typing.get_type_hints(cls)
         names = [f.name for f in dataclasses.fields(cls)]
         values = {}
@@ -60,8 +63,10 @@ class Settings:
             if key == "kind":
                 continue
             if key not in names:
-                raise ConfigError(key, f"no such setting. {nearest(key, names)}")
-            values[key] = coerce(key, hints[key], value)
+                raise ConfigError(
+                    prefix + key, f"no such setting. {nearest(prefix + key, [prefix + n for n in names])}"
+                )
+            values[key] = coerce(prefix + key, hints[key], value)
         return cls(**values)
 
 
@@ -132,3 +137,11 @@ def require(condition: bool, field: str, problem: str) -> None:
     """The one-line form of a check."""
     if not condition:
         raise ConfigError(field, problem)
+
+
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"task": {"p": 97}} → {"task.p": 97}"""
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        flat |= flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return flat

@@ -53,7 +53,8 @@ def _match(where: str, axes: str, shape: Any, sizes: dict[str, int]) -> None:
         words = words[1:]
         shape = shape[max(len(shape) - len(words), 0) :]
     fits = len(words) == len(shape) and all(
-        size == (int(word) if word.isdigit() else sizes.setdefault(word, size)) for word, size in zip(words, shape, strict=True)
+        size == (int(word) if word.isdigit() else sizes.setdefault(word, size))
+        for word, size in zip(words, shape, strict=True)
     )
     if not fits:
         raise TypeError(f"{where} should be [{axes}] with {sizes}, got {tuple(shape)}")

@@ -83,6 +83,13 @@ def test_everybody_grokked_at_once() -> None:
     assert km.median == (50, 50, None)
 
 
+def test_where_the_share_is_zero_the_upper_limit_is_carried_on() -> None:
+    km = kaplan_meier(sample([10, 20, 30], 60))
+    assert km.survival[-1] == km.lower[-1] == 0
+    assert km.upper[-1] == km.upper[-2] > 0.5
+    assert km.median == (20, 10, None)  # three runs cannot bound the median from above
+
+
 def test_no_runs_are_refused() -> None:
     with pytest.raises(ValueError, match="no runs"):
         kaplan_meier(sample([], []))

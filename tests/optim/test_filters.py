@@ -109,7 +109,7 @@ def filtered_lanes(filter: Filter, own: dict[str, Tensor], weight: Tensor, grads
 
     lanes = weight.shape[0]
     state = {name: tensor.expand(lanes, *tensor.shape) for name, tensor in filter.init(weight[0]).items()}
-    own_dims = {name: 0 for name in own}
+    own_dims = dict.fromkeys(own, 0)
     out = []
     for step, grad in enumerate(grads, 1):
         grad, state = vmap(one, in_dims=(own_dims, 0, 0, 0, 0))(own, weight, grad, state, torch.full((lanes,), step))

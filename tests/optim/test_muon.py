@@ -81,7 +81,7 @@ def test_stacked_matrices_do_not_mix(draw: Path, follow: Path, axes: tuple[int, 
     weight, grads, optim = draw(4, 6, 3, seed=1), draw(5, 4, 6, 3, seed=2), Muon(lr=0.1)
 
     def stacked(grads: Tensor) -> Tensor:
-        return follow(optim, weight.unflatten(0, axes), grads.unflatten(1, axes)).reshape(grads.shape)
+        return follow(optim, weight.reshape(*axes, 6, 3), grads.reshape(5, *axes, 6, 3)).reshape(grads.shape)
 
     before = stacked(grads)
     for i in range(4):

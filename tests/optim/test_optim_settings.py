@@ -52,7 +52,7 @@ def test_an_unknown_word_names_the_nearest(name: str, field: str) -> None:
 @pytest.mark.parametrize("name", sorted(ENTRIES))
 def test_a_plain_dict_reloads_equal(name: str) -> None:
     kind = ENTRIES[name]
-    numbers = {field: 0.25 for field in kind.LANES}
+    numbers = dict.fromkeys(kind.LANES, 0.25)
     for settings in (kind(), kind(**numbers)):
         settings.check()
         plain = json.loads(json.dumps(settings.to_dict()))

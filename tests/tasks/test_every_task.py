@@ -43,8 +43,10 @@ def test_shape_is_that_of_the_built_data(small: Callable[..., Task], kind: str, 
     for part in split:
         assert part.tokens.dtype == part.labels.dtype == torch.long
         assert part.labels.shape == (part.tokens.shape if shape.every_position else part.tokens.shape[:1])
-        assert 0 <= part.tokens.min() and part.tokens.max() == shape.vocabulary - 1
-        assert 0 <= part.labels.min() and part.labels.max() < shape.classes
+        assert part.tokens.min() >= 0
+        assert part.tokens.max() == shape.vocabulary - 1
+        assert part.labels.min() >= 0
+        assert part.labels.max() < shape.classes
 
 
 @pytest.mark.parametrize(("kind", "settings"), VARIANTS)
@@ -92,7 +94,8 @@ def test_defaults_are_possible(kind: str) -> None:
 @pytest.mark.parametrize("kind", tasks.entries())
 def test_task_and_settings_are_described(kind: str) -> None:
     entry = tasks.get(kind)
-    assert entry.__doc__ and not entry.__doc__.startswith(f"{entry.__name__}(")  # what dataclass writes by itself
+    assert entry.__doc__
+    assert not entry.__doc__.startswith(f"{entry.__name__}(")  # what dataclass writes by itself
     described = {name for cls in entry.__mro__ if issubclass(cls, Task) for name in described_fields(cls)}
     assert described >= {field.name for field in dataclasses.fields(entry)}
 

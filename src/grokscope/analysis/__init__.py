@@ -1,4 +1,4 @@
-"""Analysis: stored metrics to grokking times, phases, statistics and verdicts. Plain arrays and tables; no torch, no disk."""
+"""Analysis: stored metrics to grokking times, phases, statistics and verdicts. Tables in, numbers and words out."""
 
 from .groups import Comparison, compare, summarise
 from .phases import Phases, Span, find_phases

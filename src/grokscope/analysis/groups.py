@@ -27,9 +27,9 @@ def summarise(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_gro
     time   when the run grokked, missing if it never did; another clock is possible, e.g. seconds_to_grok
     end    on the same clock, where a run that never grokked is censored
 
-    Columns: runs, never (how many of them never grokked), median with its 95 % interval median_low … median_high (Kaplan–Meier,
-    NaN if not reached), and over the runs that grokked q25, q75, fastest, slowest; then the medians of t_mem and tau_grok
-    over the runs that have one.
+    Columns: runs, never (how many of them never grokked); median with its 95 % interval median_low … median_high
+    (Kaplan–Meier, NaN if not reached); over the runs that grokked q25, q75, fastest, slowest; median_t_mem and
+    median_tau_grok over the runs that have one.
     """
     rows = []
     for arm, table in _arms(runs, by, time, end).items():
@@ -68,7 +68,7 @@ class Comparison:
 
 
 def compare(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_grok", end: str = "epoch") -> Comparison:
-    """Log-rank test between all arms, and between each two of them with Holm's correction. Arguments as in `summarise`."""
+    """Log-rank test between all arms, and between each two with Holm's correction. Arguments as in `summarise`."""
     arms = {arm: _sample(table, time, end) for arm, table in _arms(runs, by, time, end).items()}
     if len(arms) < 2:
         raise ConfigError("by", f"{by} tells only {len(arms)} arm apart; a comparison needs two")

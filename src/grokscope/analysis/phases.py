@@ -5,18 +5,18 @@ The signal is `grad_M`, the Frobenius norm of the task gradient on M = W_Qᵀ W_
 1. memorisation: up to t_mem, the first epoch with train accuracy ≥ 99 %.
 2. explaining-away plateau: from t_mem, provided that afterwards the signal falls to `FALL` = 1/3 or less of its peak
    before t_mem. It ends at t_c, or without t_c at t_grok.
-3. signal resurgence: after a fall, take the largest rise of the signal between t_mem and t_grok, from a valley to a later
-   peak. If the peak is at least `RISE` = 2 times the valley, t_c is the first epoch from which the signal stays at or above
-   that factor up to the peak. The phase runs from t_c to t_grok.
+3. signal resurgence: take the largest rise of the signal between t_mem and t_grok, from a valley to a later peak. If
+   the valley meets the condition of 2 and the peak is at least `RISE` = 2 times the valley, t_c is the first epoch from
+   which the signal stays at or above 2 times the valley up to the peak. The phase runs from t_c to t_grok.
 4. grokking: from t_grok, the first epoch with test accuracy ≥ 99 %.
 
-Where a condition fails the phase is None. A run that never grokked is searched up to its last epoch. Fewer than `FEWEST`
-evaluations between t_mem and t_grok cannot tell a plateau from noise: then phases 2 and 3 are None.
+Where a condition fails the phase is None. A run that never grokked is searched up to its last epoch. Fewer than
+`FEWEST` evaluations between t_mem and t_grok cannot tell a plateau from noise: then phases 2 and 3 are None.
 
 The signal is noisy (factors of 1.3 from one evaluation to the next are usual) and spans orders of magnitude, so its
 logarithm is smoothed: a running median, which drops spikes, then a running mean. Before t_mem both span 5
 evaluations; after it a tenth of the evaluations there, and at least 5, because over a long flat stretch a fixed
-width would find a rise in the noise alone. Borders are therefore known to about a tenth of the stretch from t_mem to t_grok.
+width would find a rise in the noise alone. So t_c is known to about a tenth of the evaluations from t_mem to t_grok.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Phases:
     rise: float | None
     """Largest rise of the signal after t_mem, peak over valley; None when there were too few evaluations to tell."""
     loss_bump: float | None
-    """Largest train loss from its minimum on the plateau up to t_grok, over that minimum (1 = it never rose); None without
-    a plateau or without grokking. The paper predicts a slight rise and does not show it."""
+    """Largest train loss from its minimum on the plateau up to t_grok, over that minimum (1 = it never rose); None
+    without a plateau or without grokking. The paper predicts a slight rise and does not show it."""
 
     @property
     def memorisation(self) -> Span | None:

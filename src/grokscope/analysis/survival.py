@@ -43,7 +43,7 @@ def sample(t_grok: Sequence[float | None] | ArrayLike, last_epoch: ArrayLike) ->
 
 
 class Median(NamedTuple):
-    """Epoch by which half of the runs have grokked, with a 95 % interval; None where the curve does not come down to it."""
+    """Time by which half of the runs have grokked, with a 95 % interval; None where the curve stays above ½."""
 
     value: float | None
     lower: float | None
@@ -72,7 +72,7 @@ class KaplanMeier:
 
     @property
     def median(self) -> Median:
-        """Smallest time with a share ≤ ½; its interval is where the curve's limits come down to ½ (Brookmeyer & Crowley 1982)."""
+        """Smallest time with a share ≤ ½; its limits are where the curve's reach ½ (Brookmeyer & Crowley 1982)."""
         return Median(*(self._down_to_half(curve) for curve in (self.survival, self.lower, self.upper)))
 
     def _down_to_half(self, curve: Array) -> float | None:

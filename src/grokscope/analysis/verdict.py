@@ -87,9 +87,7 @@ def verdict_in_words(no_prior: Sequence[Run], oracle: Sequence[Run], adversarial
             r.t_mem is not None and r.t_grok is not None and r.t_grok >= LONG_AFTER * r.t_mem for r in no_prior
         ),
         "oracle_sooner": all(r.seed in plain and r.sooner_than(plain[r.seed]) for r in oracle),
-        "adversarial_never": all(
-            r.t_mem is not None and r.t_grok is None and r.epoch > slowest for r in adversarial
-        ),
+        "adversarial_never": all(r.t_mem is not None and r.t_grok is None and r.epoch > slowest for r in adversarial),
     }
     sentences = (
         f"Without a prior {_outcome(no_prior)}{_delay(no_prior)}.",
@@ -142,7 +140,7 @@ def _delay(runs: Sequence[Run]) -> str:
 
 
 def _against(runs: Sequence[Run], plain: Sequence[Run]) -> str:
-    """How much sooner or later than without a prior, by the medians; a bound where the runs without a prior never got there."""
+    """How much sooner or later than without a prior, by the medians; a bound where those runs never got so far."""
     mine, theirs = _typical(runs), _typical(plain)
     if mine is None:
         return ""

@@ -4,17 +4,20 @@ from .accuracy import accuracy_and_divergence
 from .attention import attention_mass
 from .data import RunCurves, recorded
 from .gradient import gradient_under_bound
+from .layout import outcomes
 from .norm import mlp_norm
-from .style import save, to_png, to_svg
+from .style import arm_colours, save, to_png, to_svg
 from .times import grokking_times
 
 __all__ = [
     "RunCurves",
     "accuracy_and_divergence",
+    "arm_colours",
     "attention_mass",
     "gradient_under_bound",
     "grokking_times",
     "mlp_norm",
+    "outcomes",
     "recorded",
     "save",
     "to_png",

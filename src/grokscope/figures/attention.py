@@ -10,10 +10,9 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ..errors import ConfigError
-from .data import RunCurves, Values, by_arm, middle, together
-from .layout import all_epochs, columns_of, label_rows, legend, log_epochs, panels, subtitle
-from .phases import mark_time, time_handle
+from .data import RunCurves, Values, by_arm, middle, need, together
+from .layout import legend, panels, subtitle
+from .phases import mark_time, time_entries
 from .style import styled
 
 QUERY_COLOUR = "#FFF3B0"
@@ -25,12 +24,10 @@ Layer = tuple[str, str, int]
 
 @styled
 def attention_mass(runs: Sequence[RunCurves]) -> Figure:
-    """One panel an arm: the mean mass on each position as a stack that adds up to 1, informative positions at the bottom."""
+    """One panel an arm: mean mass on each position as a stack that adds up to 1, the informative ones at the bottom."""
+    need(runs, "attention_0")
     arms = by_arm(runs)
-    if not any(run.attention_columns() for run in runs):
-        raise ConfigError("metric", "no run records attention_0, attention_1, …")
-    figure, axes = panels(list(arms), (1.7,))
-    log_epochs(axes[0, 0], *all_epochs(runs))
+    figure, axes = panels(runs, {"attention mass (fraction)": 1.7})
     axes[0, 0].set_ylim(0, 1)
     entries: dict[str, str] = {}
     for arm, members in enumerate(arms.values()):
@@ -42,17 +39,21 @@ def attention_mass(runs: Sequence[RunCurves]) -> Figure:
         mark_time(ax, members, "t_grok")
         subtitle(ax, "mean over inputs" + (f" and {len(members)} seeds" if len(members) > 1 else ""))
         entries |= {name: colour for name, colour, _ in layers}
-    label_rows(axes, columns_of(axes), ("attention mass (fraction)",))
     handles = [(Patch(facecolor=colour), name) for name, colour in entries.items()]
-    legend(figure, [*handles, (time_handle("t_grok"), "grokking")], {1: 3, 2: 4, 3: 6}[columns_of(axes)])
+    # A long sequence without known roles: every so manyth position is enough to read the ramp of colours.
+    handles = handles[:: 1 + len(handles) // 12]
+    legend(figure, [*handles, *time_entries(runs, "t_grok", "grokking")])
     return figure
 
 
 def _mean_masses(runs: Sequence[RunCurves], positions: Sequence[int]) -> tuple[Values, Values]:
     """Epochs, and a row a position: the mean over seeds (not the median: means still add up to 1)."""
     gathered = [together(runs, f"attention_{position}") for position in positions]
-    epochs = min((epochs for epochs, _ in gathered), key=len, default=np.empty(0))
-    return epochs, np.array([values.mean(axis=0) for _, values in gathered if values.size])
+    gathered = [(epochs, values) for epochs, values in gathered if epochs.size]
+    if len(gathered) < len(positions) or not gathered:
+        return np.empty(0), np.empty((0, 0))
+    common = gathered[0][0]
+    return common, np.array([np.interp(common, epochs, values.mean(axis=0)) for epochs, values in gathered])
 
 
 def _layers(run: RunCurves) -> list[Layer]:

@@ -1,4 +1,4 @@
-"""What the pictures are drawn from: one `RunCurves` a run. Phases and times arrive as data; nothing here decides them."""
+"""What the pictures are drawn from: one `RunCurves` a run. Phases and times arrive as data, decided elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..errors import ConfigError, nearest
+from ..errors import ConfigError
 
 Values = NDArray[np.float64]
 
@@ -41,12 +41,14 @@ class RunCurves:
         return int(self.metrics["epoch"].max())
 
     def series(self, column: str) -> tuple[Values, Values]:
-        """Epochs and values of one metric, without epoch 0, which a log axis cannot show; what is not finite is NaN."""
-        if column not in self.metrics:
-            raise ConfigError("metric", f"no run records {column!r}. {nearest(column, map(str, self.metrics.columns))}")
+        """Epochs and values of one metric, without epoch 0, which a log axis cannot show.
+
+        What is not finite, or was not recorded at all, is NaN.
+        """
         rows = self.metrics[self.metrics["epoch"] > 0]
-        values = rows[column].to_numpy(dtype=np.float64)
-        return rows["epoch"].to_numpy(dtype=np.float64), np.where(np.isfinite(values), values, np.nan)
+        epochs = rows["epoch"].to_numpy(dtype=np.float64)
+        values = rows[column].to_numpy(dtype=np.float64) if column in rows else np.full_like(epochs, np.nan)
+        return epochs, np.where(np.isfinite(values), values, np.nan)
 
     def attention_columns(self) -> list[str]:
         """attention_0 … attention_{T−1}, in the order of the sequence."""
@@ -66,7 +68,13 @@ def by_arm(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
 
 def recorded(runs: Sequence[RunCurves], column: str) -> bool:
     """Whether any run has a number in this column after epoch 0."""
-    return any(column in run.metrics and np.isfinite(run.series(column)[1]).any() for run in runs)
+    return any(bool(np.isfinite(run.series(column)[1]).any()) for run in runs)
+
+
+def need(runs: Sequence[RunCurves], column: str) -> None:
+    """Refuse to draw an empty picture."""
+    if runs and not recorded(runs, column):
+        raise ConfigError("metric", f"no run has a number for {column} after epoch 0")
 
 
 def middle(runs: Sequence[RunCurves]) -> RunCurves:
@@ -78,12 +86,13 @@ def middle(runs: Sequence[RunCurves]) -> RunCurves:
 def together(runs: Sequence[RunCurves], column: str) -> tuple[Values, Values]:
     """One metric of several runs on common epochs: epochs, and a row a run.
 
-    A run that has stopped keeps its last value, so that the middle of the arm does not jump when its fastest run retires;
-    the epochs end where fewer than half of the runs still train. Gaps (NaN) are bridged; a run without a number is left out.
+    A run that has stopped keeps its last value, so that the middle of the arm does not jump when its fastest run
+    retires; the epochs end where fewer than half of the runs still train. Gaps (NaN) are bridged; a run without a
+    number is left out.
     """
     kept = []
     for run in runs:
-        epochs, values = run.series(column) if column in run.metrics else (np.empty(0), np.empty(0))
+        epochs, values = run.series(column)
         finite = np.isfinite(values)
         if finite.any():
             kept.append((epochs[finite], values[finite], run.last_epoch))

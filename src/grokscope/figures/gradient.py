@@ -1,6 +1,6 @@
 """The attention gradient under its bound (structural inference, Figure 5 and Figure 1 right; Lemma 5.1, Eq. 4).
 
-Once the training set is memorised the task loss is nearly 0, and with it the only force that could still move attention.
+Once the training set is memorised the task loss is nearly 0, and with it the force that could still move attention.
 """
 
 from __future__ import annotations
@@ -11,20 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from .data import RunCurves, by_arm, recorded
-from .layout import (
-    all_epochs,
-    arm_handle,
-    columns_of,
-    draw_seeds,
-    label_rows,
-    legend,
-    log_epochs,
-    log_values,
-    panels,
-    subtitle,
-)
-from .phases import mark_time, time_handle
+from .data import RunCurves, by_arm, need, recorded
+from .layout import arm_handle, draw_seeds, legend, log_values, panels, subtitle
+from .phases import mark_time, time_entries
 from .style import arm_colours, styled
 
 TIGHT, CLOSED = "black", "#888888"
@@ -33,14 +22,13 @@ DASHES = (0, (5, 2))
 
 @styled
 def gradient_under_bound(runs: Sequence[RunCurves]) -> Figure:
-    """One column an arm: largest |∂CE/∂ℓ_j| under both forms of its bound; below, the task gradient on M if recorded."""
+    """One column an arm: largest |∂CE/∂ℓ_j| under both forms of its bound; below, the task gradient on M if known."""
+    need(runs, "grad_logit")
     arms = by_arm(runs)
     colours = arm_colours(list(arms))
     on_matrix = recorded(runs, "grad_M")
-    figure, axes = panels(list(arms), (1.6, 1.15) if on_matrix else (1.8,))
-    log_epochs(axes[0, 0], *all_epochs(runs))
-    for ax in axes[:, 0]:
-        log_values(ax)
+    rows = {"largest |∂CE/∂ℓⱼ| (nats)": 1.6} | ({"‖∂CE/∂M‖ (Frobenius)": 1.15} if on_matrix else {})
+    figure, axes = panels(runs, rows)
     for arm, (name, members) in enumerate(arms.items()):
         above = axes[0, arm]
         draw_seeds(above, members, "bound_paper", CLOSED, "bound, closed form", lw=1.0, ls=DASHES)
@@ -52,15 +40,16 @@ def gradient_under_bound(runs: Sequence[RunCurves]) -> Figure:
         for ax in axes[:, arm]:
             mark_time(ax, members, "t_mem")
             mark_time(ax, members, "t_grok")
-    label_rows(axes, columns_of(axes), ("largest |∂CE/∂ℓⱼ| (nats)", "‖∂CE/∂M‖ (Frobenius)"))
+    for ax in axes[:, 0]:
+        log_values(ax)
     entries = [
         (arm_handle(colours.values()), "measured"),
         (Line2D([], [], color=TIGHT, lw=1.0), "Lemma 5.1, tight form"),
         (Line2D([], [], color=CLOSED, lw=1.0, ls=DASHES), "Lemma 5.1, closed form"),
-        (time_handle("t_mem"), "memorisation"),
-        (time_handle("t_grok"), "grokking"),
+        *time_entries(runs, "t_mem", "memorisation"),
+        *time_entries(runs, "t_grok", "grokking"),
     ]
-    legend(figure, entries, {1: 2, 2: 3, 3: 5}[columns_of(axes)])
+    legend(figure, entries)
     return figure
 
 
@@ -68,4 +57,4 @@ def _closest(runs: Sequence[RunCurves]) -> str:
     """How near the measured gradient ever came to the tight bound, as the run recorded it."""
     ratios = [run.metrics["bound_ratio"].max() for run in runs if "bound_ratio" in run.metrics]
     finite = [ratio for ratio in ratios if np.isfinite(ratio)]
-    return f"at most {max(finite):.0%} of the tight bound" if finite else ""
+    return f"largest measured / tight bound: {max(finite):.2g}" if finite else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,54 +12,44 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
-from .data import RunCurves, together
+from .data import RunCurves, by_arm, middle, together
 from .style import COLUMN_WIDTH, PAGE_WIDTH, SMALL
 
 Panels = NDArray[np.object_]
 
 
-def panels(arms: Sequence[str], heights: Sequence[float]) -> tuple[Figure, Panels]:
+def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure, Panels]:
     """A figure with a column of panels for each arm, and its axes as an array [row, arm].
 
-    The rows have `heights` in inches. At most three arms stand side by side (narrower panels cannot be read in print);
-    more go on below. All panels share epochs, and the panels of a row share their scale.
+    `rows` gives what each row shows and its height in inches. At most three arms stand side by side (narrower panels
+    cannot be read in print); more go on below. All panels share log epochs, and the panels of a row share their scale.
     """
+    arms = list(by_arm(runs))
     columns = 2 if len(arms) in (2, 4) else min(len(arms), 3)
     lines = math.ceil(len(arms) / columns)
     width = {1: COLUMN_WIDTH, 2: 5.2, 3: PAGE_WIDTH}[columns]
-    figure = Figure(figsize=(width, lines * (sum(heights) + 0.45) + 0.55))
-    grid = figure.add_gridspec(lines * len(heights), columns, height_ratios=list(heights) * lines)
-    axes = np.empty((len(heights), len(arms)), dtype=object)
+    figure = Figure(figsize=(width, lines * (sum(rows.values()) + 0.45) + 0.55))
+    grid = figure.add_gridspec(lines * len(rows), columns, height_ratios=list(rows.values()) * lines)
+    axes = np.empty((len(rows), len(arms)), dtype=object)
     for arm, name in enumerate(arms):
         line, column = divmod(arm, columns)
-        for row in range(len(heights)):
-            shares = {"sharex": axes[0, 0], "sharey": axes[row, 0]}
-            ax = figure.add_subplot(grid[line * len(heights) + row, column], **shares)
-            ax.tick_params(labelleft=column == 0, labelbottom=row == len(heights) - 1)
-            axes[row, arm] = ax
+        for row, label in enumerate(rows):
+            place = grid[line * len(rows) + row, column]
+            ax = axes[row, arm] = figure.add_subplot(place, sharex=axes[0, 0], sharey=axes[row, 0])
+            ax.tick_params(labelleft=column == 0, labelbottom=row == len(rows) - 1)
+            ax.set_ylabel(label if column == 0 else "")
         axes[0, arm].set_title(textwrap.fill(name, 30), pad=19)
         axes[-1, arm].set_xlabel("epoch")
+    log_epochs(axes[0, 0], *all_epochs(runs))
     return figure, axes
 
 
 def subtitle(ax: Axes, text: str) -> None:
     """A small line between the title of a panel (made by `panels`) and the panel."""
     ax.annotate(text, (0, 1), (0, 9), xycoords="axes fraction", textcoords="offset points", size=SMALL, va="bottom")
-
-
-def label_rows(axes: Panels, columns: int, labels: Sequence[str]) -> None:
-    """Name each row's scale once per line of panels."""
-    for row, label in enumerate(labels):
-        for arm in range(0, axes.shape[1], columns):
-            axes[row, arm].set_ylabel(label)
-
-
-def columns_of(axes: Panels) -> int:
-    """How many arms `panels` put side by side."""
-    return int(axes[0, 0].get_gridspec().ncols)
 
 
 def log_epochs(ax: Axes, first: float, last: float) -> None:
@@ -82,8 +72,14 @@ def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
 
 
 def log_values(ax: Axes) -> None:
-    """A log axis for a metric; values that are not above 0 are left out."""
+    """A log axis for a metric already drawn; values that are not above 0 are left out.
+
+    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a picture.
+    """
     ax.set_yscale("log", nonpositive="mask")
+    low, high = ax.get_ylim()
+    if high >= 100 * low:
+        ax.yaxis.set_minor_locator(NullLocator())
 
 
 def short_number(value: float) -> str:
@@ -97,20 +93,17 @@ def short_number(value: float) -> str:
 def draw_seeds(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, label: str, **line: Any) -> None:
     """One metric of one arm: a thin line a seed under their median, with a band from the lowest seed to the highest.
 
-    Median and band are over seeds at each epoch (see `together` for runs that stopped). A single run is just a line.
+    Median and band are over seeds at each epoch (see `together` for runs that stopped). One or two runs are drawn as
+    they are: the median of two would be a third curve that no run went through.
     """
-    if len(runs) > 1:
-        for run in runs:
-            if column in run.metrics:
-                ax.plot(*run.series(column), color=colour, lw=0.5, alpha=0.55, zorder=2, ls=line.get("ls", "-"))
-        epochs, values = together(runs, column)
-        if not epochs.size:
-            return
-        median = np.median(values, axis=0)
+    epochs, values = together(runs, column)
+    with_median = len(values) > 2
+    for count, run in enumerate(runs):
+        own = {"lw": 0.5, "alpha": 0.55} if with_median else {"label": label if count == 0 else None, **line}
+        ax.plot(*run.series(column), color=colour, zorder=2, **{"ls": line.get("ls", "-"), **own})
+    if with_median:
         ax.fill_between(epochs, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, lw=0, zorder=1.5)
-    else:
-        epochs, median = runs[0].series(column) if column in runs[0].metrics else (np.empty(0), np.empty(0))
-    ax.plot(epochs, median, color=colour, label=label, zorder=3, **line)
+        ax.plot(epochs, np.median(values, axis=0), color=colour, label=label, zorder=3, **line)
 
 
 def arm_handle(colours: Iterable[str]) -> tuple[Line2D, ...]:
@@ -118,17 +111,25 @@ def arm_handle(colours: Iterable[str]) -> tuple[Line2D, ...]:
     return tuple(Line2D([], [], color=colour) for colour in list(colours)[:4])
 
 
-def legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int) -> None:
-    """One legend under all panels; entries are (handle, label), and a tuple of handles is drawn as one line."""
+def legend(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
+    """One legend under all panels, in as few and even lines as fit; a tuple of handles is drawn as one line."""
     handles, labels = zip(*entries, strict=True)
+    fit = 2 if figure.get_figwidth() < 4 else 3 if figure.get_figwidth() < 6 else 5
+    columns = math.ceil(len(entries) / math.ceil(len(entries) / fit))
     handler = {tuple: HandlerTuple(ndivide=None, pad=0)}
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, handler_map=handler)
 
 
-def how_many(runs: Sequence[RunCurves]) -> str:
-    """What became of an arm, in words."""
+def outcome(runs: Sequence[RunCurves]) -> str:
+    """What became of the runs of one arm, in words."""
     grokked = sum(run.t_grok is not None for run in runs)
-    if len(runs) == 1:
-        return f"grokked at epoch {runs[0].t_grok:,}" if grokked else f"never by epoch {runs[0].last_epoch:,}"
     last = max(run.last_epoch for run in runs)
-    return f"{grokked} of {len(runs)} grokked" + ("" if grokked else f" by epoch {last:,}")
+    at = middle(runs).t_grok
+    if len(runs) == 1:
+        return f"not grokked by epoch {last:,}" if at is None else f"grokked at epoch {at:,}"
+    return f"{grokked} of {len(runs)} grokked" + (f" by epoch {last:,}" if at is None else f", middle seed at {at:,}")
+
+
+def outcomes(runs: Sequence[RunCurves]) -> dict[str, str]:
+    """What became of each arm, in words."""
+    return {arm: outcome(members) for arm, members in by_arm(runs).items()}

@@ -12,6 +12,8 @@ from matplotlib.patches import Patch
 from .data import RunCurves, middle
 from .style import PHASE_COLOURS, SMALL
 
+TIME_LINES = {"t_mem": ":", "t_grok": "--"}
+
 
 def phase_names(runs: Sequence[RunCurves]) -> list[str]:
     """All phases that occur, in the order in which runs go through them; a run may skip some."""
@@ -58,15 +60,13 @@ def mark_time(ax: Axes, runs: Sequence[RunCurves], time: str, *, seeds: bool = F
         ax.axvline(at, color="black", lw=0.8, ls=TIME_LINES[time], zorder=2.5, gid=time)
     every = [value for run in runs if (value := getattr(run, time))]
     if seeds and every:
-        where = ax.get_xaxis_transform()
-        marks = {"marker": "^", "ls": "", "ms": 4.5, "color": "black", "mec": "white", "mew": 0.5}
-        ax.plot(every, [0.035] * len(every), transform=where, zorder=4, gid="seeds", **marks)
+        heights, where = [0.035] * len(every), ax.get_xaxis_transform()
+        ax.plot(every, heights, "^k", ms=4.5, mec="white", mew=0.5, transform=where, zorder=4, gid="seeds")
 
 
-TIME_LINES = {"t_mem": ":", "t_grok": "--"}
-
-
-def time_handle(time: str, *, seeds: bool = False) -> Line2D:
-    """The legend handle of `mark_time`."""
+def time_entries(runs: Sequence[RunCurves], time: str, label: str, *, seeds: bool = False) -> list[tuple[Line2D, str]]:
+    """The legend entry of `mark_time`; none where no run has that time."""
+    if not any(getattr(run, time) for run in runs):
+        return []
     marker = "^" if seeds else ""
-    return Line2D([], [], color="black", lw=0.8, ls=TIME_LINES[time], marker=marker, ms=4, mew=0)
+    return [(Line2D([], [], color="black", lw=0.8, ls=TIME_LINES[time], marker=marker, ms=4, mew=0), label)]

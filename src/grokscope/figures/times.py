@@ -1,7 +1,8 @@
-"""Grokking times of all runs, with those that never grokked in sight: every comparison needs its seeds and its censored runs."""
+"""Grokking times of all runs, with those that never grokked in sight: a comparison needs its censored runs."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
@@ -11,13 +12,16 @@ from .data import RunCurves, by_arm, middle
 from .layout import log_epochs
 from .style import PAGE_WIDTH, SMALL, arm_colours, styled
 
+GREY = "#666666"
+CENSORED = "never grokked by its last epoch (censored)"
+
 
 @styled
 def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None] | None = None) -> Figure:
     """A row an arm: a dot a seed at its grokking time, a hollow triangle at the last epoch of a run that never grokked.
 
-    medians   median grokking time of each arm (None = not reached), e.g. Kaplan–Meier's; without it the bar stands at the
-              (lower) middle run, which is the same when no run was cut short before it
+    medians   median grokking time of each arm (None = not reached), e.g. Kaplan–Meier's; without it the bar stands at
+              the (lower) middle run, which is the same when no run was cut short before it
     """
     arms = by_arm(runs)
     figure = Figure(figsize=(0.75 * PAGE_WIDTH, 0.95 + 0.42 * len(arms)))
@@ -40,17 +44,15 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
     log_epochs(ax, max(min(shown), 1) / 1.5, max(*shown, 1) * 1.5)
     ax.set_xlabel("epoch of grokking")
     ax.set_ylim(len(arms) - 0.45, -0.55)
-    ax.set_yticks(range(len(arms)), list(arms))
+    ax.set_yticks(range(len(arms)), [textwrap.fill(name, 24) for name in arms])
     ax.tick_params(axis="y", length=0, labelsize=8)
     ax.grid(axis="y", visible=False)
-    grey = {"color": "#666666", "ls": ""}
     handles = [
-        Line2D([], [], marker="o", mew=0, ms=5, label="a seed", **grey),
-        Line2D([], [], marker="|", ms=9, mew=2.2, alpha=0.6, label="median", **grey),
-        Line2D(
-            [], [], marker=">", mfc="none", mew=1.1, ms=5.5, label="never grokked by its last epoch (censored)", **grey
-        ),
+        Line2D([], [], color=GREY, ls="", marker="o", mew=0, ms=5, label="a seed"),
+        Line2D([], [], color=GREY, ls="", marker="|", mew=2.2, ms=9, alpha=0.6, label="median"),
     ]
+    if any(run.t_grok is None for run in runs):
+        handles.append(Line2D([], [], color=GREY, ls="", marker=">", mew=1.1, ms=5.5, mfc="none", label=CENSORED))
     figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=1.2)
     return figure
 

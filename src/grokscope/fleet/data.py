@@ -36,7 +36,7 @@ def with_plan(batch: Batch, vocabulary: int, positions: int) -> Batch:
     """The batch with its tokens turned into a plan of look-ups; works on one run's batch and on a stack."""
     planned = plan(batch["tokens"], vocabulary, positions)
     rest = {name: tensor for name, tensor in batch.items() if name != "tokens"}
-    return rest | {"index": planned.index, "order": planned.order, "starts": planned.starts}
+    return rest | {"row": planned.row, "order": planned.order, "starts": planned.starts}
 
 
 def select(batch: Batch, rows: Tensor) -> Batch:
@@ -49,4 +49,6 @@ def select(batch: Batch, rows: Tensor) -> Batch:
 
 def stack_like(lanes: int, batch: Batch, device: torch.device) -> Batch:
     """Empty stacked tensors for `lanes` runs shaped like `batch`."""
-    return {name: torch.zeros(lanes, *tensor.shape, dtype=tensor.dtype, device=device) for name, tensor in batch.items()}
+    return {
+        name: torch.zeros(lanes, *tensor.shape, dtype=tensor.dtype, device=device) for name, tensor in batch.items()
+    }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from ..errors import StoreError
 from .data import lane_data
 from .program import Program
 from .rules import Row, Rules
@@ -26,7 +28,14 @@ class Sink(Protocol):
         """Epoch, metadata and tensors of the last save, if any."""
 
     def save(
-        self, *, epoch: int, rows: list[Row], tensors: dict[str, Tensor], metadata: dict[str, Any], status: str, keep: bool
+        self,
+        *,
+        epoch: int,
+        rows: list[Row],
+        tensors: dict[str, Tensor],
+        metadata: dict[str, Any],
+        status: str,
+        keep: bool,
     ) -> None:
         """All that was measured since the last save, and the state to go on from."""
 
@@ -107,12 +116,19 @@ class Fleet:
                     self._save_all("running")
                     saved_at = time.monotonic()
                 self._fill()
+        except StoreError:
+            # one run's folder failed (locked, damaged, disk full): keep what the others have
+            self._save_all("stopped", whatever_happens=True)
+            raise
         finally:
             for job in [lane.job for lane in self._active()] + self.waiting:
                 job.sink.close()
 
+    def _occupied(self) -> list[tuple[int, Lane]]:
+        return [(place, lane) for place, lane in enumerate(self.lanes) if lane is not None]
+
     def _active(self) -> list[Lane]:
-        return [lane for lane in self.lanes if lane is not None]
+        return [lane for _, lane in self._occupied()]
 
     def _advance(self) -> bool:
         """Train to the next evaluation and evaluate; True when interrupted on the way."""
@@ -134,9 +150,7 @@ class Fleet:
         self.busy[1] += epochs * len(self.lanes)
         table = self.program.evaluate()
         elapsed = time.perf_counter() - begin
-        for place, lane in enumerate(self.lanes):
-            if lane is None:
-                continue
+        for place, lane in self._occupied():
             lane.seconds += elapsed
             if lane.epoch != lane.next_due:
                 continue
@@ -165,7 +179,9 @@ class Fleet:
                 saved = job.sink.resume()
                 self._load(self.program, place, job, saved)
 
-    def _load(self, program: Program, place: int, job: Job, saved: tuple[int, dict[str, Any], dict[str, Tensor]] | None) -> None:
+    def _load(
+        self, program: Program, place: int, job: Job, saved: tuple[int, dict[str, Any], dict[str, Tensor]] | None
+    ) -> None:
         lane = Lane(job=job, rules=Rules(job.config))
         if saved is not None:
             lane.epoch, metadata, _ = saved
@@ -181,8 +197,7 @@ class Fleet:
         worth_it = len(active) <= len(self.lanes) * (1.0 if self.device.type == "cpu" else 0.5)
         if self.program is None or self.waiting or not active or len(active) == len(self.lanes) or not worth_it:
             return
-        old, places = self.program, [place for place, lane in enumerate(self.lanes) if lane is not None]
-        self.program = old.narrow(places)
+        self.program = self.program.narrow([place for place, _ in self._occupied()])
         self.lanes = list(active)
         self.limit = len(active)
 
@@ -192,16 +207,21 @@ class Fleet:
         lane.job.sink.close()
         self.lanes[place] = None
 
-    def _save_all(self, status: str) -> None:
-        for place, lane in enumerate(self.lanes):
-            if lane is not None:
-                lane.status = status
+    def _save_all(self, status: str, whatever_happens: bool = False) -> None:
+        for place, lane in self._occupied():
+            lane.status = status
+            with suppress(*[StoreError] if whatever_happens else []):
                 self._save(place, lane, status)
 
     def _save(self, place: int, lane: Lane, status: str, keep: bool = False) -> None:
         assert self.program is not None
         metadata = {"held_since": lane.rules.held_since, "seconds": lane.seconds}
         lane.job.sink.save(
-            epoch=lane.epoch, rows=lane.rows, tensors=self.program.unload(place), metadata=metadata, status=status, keep=keep
+            epoch=lane.epoch,
+            rows=lane.rows,
+            tensors=self.program.unload(place),
+            metadata=metadata,
+            status=status,
+            keep=keep,
         )
         lane.rows = []

@@ -28,7 +28,8 @@ class Layout:
     def cut(self, vector: Tensor) -> dict[str, Tensor]:
         """Views [..., *shape] into a vector [..., size]."""
         return {
-            name: vector[..., begin:end].unflatten(-1, self.parameters[name].shape) for name, (begin, end) in self._cuts.items()
+            name: vector[..., begin:end].unflatten(-1, self.parameters[name].shape)
+            for name, (begin, end) in self._cuts.items()
         }
 
     def join(self, weights: dict[str, Tensor]) -> Tensor:

@@ -22,6 +22,7 @@ from ..optim.base import clip_scale
 from ..priors.base import Key
 from ..randomness import counter_uniform
 from .data import Batch, select, stack_like, with_plan
+from .graph import captured
 from .layout import Layout
 
 if TYPE_CHECKING:
@@ -58,16 +59,27 @@ class Program:
         }
         self.train: Batch = {}
         self.test: Batch = {}
-        self._train_step = self._eager_step if device.type == "cpu" else self._capture
+        self._train_step = captured(self._eager_step, self._changing) if device.type == "cuda" else self._eager_step
+        self._look = captured(self._eager_look, lambda: []) if device.type == "cuda" else self._eager_look
 
     # ── lanes ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def load(self, lane: int, config: RunConfig, data: tuple[Batch, Batch], saved: dict[str, Tensor] | None, mask: Tensor | None) -> None:
+    def load(
+        self,
+        lane: int,
+        config: RunConfig,
+        data: tuple[Batch, Batch],
+        saved: dict[str, Tensor] | None,
+        mask: Tensor | None,
+    ) -> None:
         """Put a run into a lane: fresh from its seed, or from saved tensors."""
         train, test = data
         train, test = (train if self.config.batch_size else self._planned(train)), self._planned(test)
         if not self.train:
-            self.train, self.test = stack_like(self.lanes, train, self.device), stack_like(self.lanes, test, self.device)
+            self.train, self.test = (
+                stack_like(self.lanes, train, self.device),
+                stack_like(self.lanes, test, self.device),
+            )
         for stacked, own in ((self.train, train), (self.test, test)):
             for name, tensor in own.items():
                 stacked[name][lane].copy_(tensor)
@@ -78,7 +90,8 @@ class Program:
             tensor.zero_()
         if mask is not None and self.mask is None:
             self.mask = torch.ones_like(self.flat)
-            self._train_step = self._eager_step if self.device.type == "cpu" else self._capture
+            if self.device.type == "cuda":  # the recorded step knows no mask
+                self._train_step = captured(self._eager_step, self._changing)
         if self.mask is not None:
             self.mask[lane] = 1.0 if mask is None else mask.to(self.device)
         with torch.no_grad():
@@ -121,7 +134,9 @@ class Program:
 
     def _new_state(self, init: Callable[..., dict[str, Tensor]], elementwise: bool) -> dict[str, Tensor]:
         if elementwise:
-            return {key: torch.stack([s] * self.lanes) for key, s in init(torch.zeros_like(self.flat[0]), "matrix").items()}
+            return {
+                key: torch.stack([s] * self.lanes) for key, s in init(torch.zeros_like(self.flat[0]), "matrix").items()
+            }
         state = {}
         for name, parameter in self.layout.parameters.items():
             for key, s in init(torch.zeros(parameter.shape, device=self.device), parameter.role).items():
@@ -159,35 +174,25 @@ class Program:
                     self.state[room][key].copy_(tensor)
             self.step += 1
 
-    def _capture(self) -> None:
-        """Record one step as a CUDA graph, take that step, and replay the graph from then on."""
-        state = [self.flat, self.step, *(s for room in self.state.values() for s in room.values())]
-        before = [tensor.clone() for tensor in state]
-        side = torch.cuda.Stream(self.device)
-        side.wait_stream(torch.cuda.current_stream(self.device))
-        with torch.cuda.stream(side):  # warm-up, as capturing asks for; its effect is undone
-            for _ in range(2):
-                self._eager_step()
-        torch.cuda.current_stream(self.device).wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._eager_step()
-        for tensor, old in zip(state, before, strict=True):
-            tensor.detach().copy_(old)
-        self._train_step = graph.replay
-        graph.replay()
+    def _changing(self) -> list[Tensor]:
+        """All that a step changes."""
+        return [self.flat, self.step, *(tensor for room in self.state.values() for tensor in room.values())]
 
     def _batch(self) -> Batch:
         """What this step trains on: everything, or the next slice of this epoch's own order of each lane."""
         if not (size := self.config.batch_size):
             return self.train
         per_epoch = self.config.steps_per_epoch
-        key = vmap(lambda seed, epoch: counter_uniform(seed, epoch, (self.shape.train_size,)))(self.seed, self.step // per_epoch)
+        key = vmap(lambda seed, epoch: counter_uniform(seed, epoch, (self.shape.train_size,)))(
+            self.seed, self.step // per_epoch
+        )
         begin = (self.step % per_epoch * size)[:, None]
         rows = key.argsort(dim=1, stable=True).gather(1, begin + torch.arange(size, device=self.device))
         return self._planned(select(self.train, rows))
 
-    def _total_loss(self, weights: dict[str, Tensor], hyper: dict[str, Tensor], batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
+    def _total_loss(
+        self, weights: dict[str, Tensor], hyper: dict[str, Tensor], batch: Batch, step: Tensor, seed: Tensor
+    ) -> Tensor:
         """Task loss + prior + penalties of one run."""
         rooms = self._bind(hyper)
         out = self._forward(weights, batch)
@@ -200,7 +205,7 @@ class Program:
         return prior.weight(epoch) * prior.penalty(out, batch["target"], Key(seed, step))
 
     def _forward(self, weights: dict[str, Tensor], batch: Batch, **how: Any) -> Output:
-        plan = Plan(batch["index"], batch["order"], batch["starts"])
+        plan = Plan(batch["row"], batch["order"], batch["starts"])
         return self.config.model.forward(
             weights, plan, frozen=batch.get("frozen"), every_position=self.shape.every_position, **how
         )
@@ -210,7 +215,9 @@ class Program:
         each = self.loss(logits.float().flatten(0, -2), labels.flatten())
         return each.view(labels.shape).flatten(1).mean(1) if labels.ndim > 1 else each
 
-    def _update(self, flat: Tensor, grad: Tensor, state: dict[str, Any], hyper: dict[str, Tensor], step: Tensor) -> tuple[Tensor, Any]:
+    def _update(
+        self, flat: Tensor, grad: Tensor, state: dict[str, Any], hyper: dict[str, Tensor], step: Tensor
+    ) -> tuple[Tensor, Any]:
         """Filter, clip, step, project: one run."""
         rooms = self._bind(hyper)
         optim, filter = rooms["optim"], rooms["filter"]
@@ -238,12 +245,18 @@ class Program:
         return flat * mask, state
 
     def _each(
-        self, elementwise: bool, flat: Tensor, grad: Tensor, state: dict[str, Tensor], rule: Callable[..., tuple[Tensor, dict[str, Tensor]]]
+        self,
+        elementwise: bool,
+        flat: Tensor,
+        grad: Tensor,
+        state: dict[str, Tensor],
+        rule: Callable[..., tuple[Tensor, dict[str, Tensor]]],
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Apply a rule to all weights as one vector, or to each weight in its own shape and role."""
         if elementwise:
             return rule(flat, grad, state, "matrix")
-        results, new_state = {}, {}
+        results: dict[str, Tensor] = {}
+        new_state: dict[str, Tensor] = {}
         weights, grads = self.layout.cut(flat), self.layout.cut(grad)
         for name, parameter in self.layout.parameters.items():
             own = {key.removesuffix(f"/{name}"): s for key, s in state.items() if key.endswith(f"/{name}")}
@@ -264,14 +277,17 @@ class Program:
     def evaluate(self) -> dict[str, list[float]]:
         """Every registered measure of every lane."""
         with self._precision():
-            train = self._planned(self.train) if self.config.batch_size else self.train
-            sides, cross_entropy, gradient = self._observe_train(train)
-            with torch.no_grad():
-                values = vmap(self._measure)(
-                    self.weights, self.hyper, sides, cross_entropy, gradient, train, self.test, self.step, self.seed
-                )
-            table = torch.stack([v.float() for v in values.values()]).cpu()
+            values = self._look()
+        table = torch.stack(list(values.values())).cpu()
         return dict(zip(values, table.tolist(), strict=True))
+
+    def _eager_look(self) -> dict[str, Tensor]:
+        train = self._planned(self.train) if self.config.batch_size else self.train
+        out, cross_entropy, gradient = self._observe_train(train)
+        with torch.no_grad():
+            return vmap(self._measure)(
+                self.weights, self.hyper, out, cross_entropy, gradient, train, self.test, self.step, self.seed
+            )
 
     def _measure(
         self,
@@ -289,7 +305,7 @@ class Program:
         sides = self._side(out, train), self._side(self._forward(weights, test), test)
         prior_loss = self._prior_loss(self._bind(hyper), out, train, step, seed)
         view = View(self.config.model, self.layout.parameters, weights, *sides, cross_entropy, gradient, prior_loss)
-        return {name: value for measure in measures.entries().values() for name, value in measure(view).items()}
+        return {name: value.float() for measure in measures.entries().values() for name, value in measure(view).items()}
 
     def _side(self, out: Output, batch: Batch) -> Side:
         return Side(out, self._loss(out.logits, batch["labels"]), _answers(batch), batch["informative"])
@@ -310,7 +326,7 @@ class Program:
         gradient = torch.zeros_like(offset)
         if cross_entropy.requires_grad:  # not so when attention is frozen
             (gradient,) = torch.autograd.grad(cross_entropy.sum(), offset)
-        return Output(*(t.detach() for t in out)), cross_entropy.detach(), gradient
+        return Output(*(t.detach() for t in out if t is not None)), cross_entropy.detach(), gradient
 
     def _planned(self, batch: Batch) -> Batch:
         return with_plan(batch, self.shape.vocabulary, max(self.shape.length, self.shape.test_length))

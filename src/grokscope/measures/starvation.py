@@ -23,13 +23,17 @@ def starvation(view: View) -> dict[str, Tensor]:
     # CE rounds to 0 in float32 below about 1e-7 while the gradient does not: keep the bound above that rounding
     loss = view.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
     heads = gradient.shape[1]
-    bound = logit_gradient_bound(out.attention, out.values, out.pooled, lipschitz.expand(1, 1), loss[:, None].expand(-1, heads))
+    bound = logit_gradient_bound(
+        out.attention, out.values, out.pooled, lipschitz.expand(1, 1), loss[:, None].expand(-1, heads)
+    )
     closed = logit_gradient_bound_closed(
         lipschitz, view.model.value_norm(view.weights), out.stream.norm(dim=-1).amax(), loss.amax()
     )
     # ∂CE/∂M = Σ_j ∂CE/∂ℓ_j e_q e_jᵀ / √width, of the mean loss
     key_sum = torch.einsum("nhj,njd->nhd", gradient, out.stream)
-    on_M = torch.einsum("nq,nhd->hqd", out.stream[:, -1], key_sum) / (gradient.shape[0] * math.sqrt(out.pooled.shape[-1]))
+    on_M = torch.einsum("nq,nhd->hqd", out.stream[:, -1], key_sum) / (
+        gradient.shape[0] * math.sqrt(out.pooled.shape[-1])
+    )
     measured = gradient.abs()
     return {
         "grad_M": on_M.norm(),

@@ -35,7 +35,10 @@ class Parameter(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What a forward pass returns, so that no diagnostic needs a hook. Attention is that of the query position in the last layer."""
+    """What a forward pass returns, so that no diagnostic needs a hook.
+
+    Attention is that of the query position in the last layer.
+    """
 
     logits: Float[Tensor, "example class"]
     """[example position class] when the loss is taken at every position."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Plan(NamedTuple):
     """Which table row each position of each example reads, and the same sorted by row."""
 
-    index: Int[Tensor, "example position"]
+    row: Int[Tensor, "example position"]
     order: Int[Tensor, "reads"]
     """Flat (example, position) numbers, sorted by the row they read."""
     starts: Int[Tensor, "rows"]
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self.index.shape)
+        return tuple(self.row.shape)
 
 
 def plan(tokens: Int[Tensor, "example position"], vocabulary: int, positions: int) -> Plan:
@@ -77,13 +77,36 @@ def _batched(lanes: int, tensor: Tensor, dim: int | None) -> Tensor:
     return tensor.movedim(dim, 0) if dim is not None else tensor.expand(lanes, *tensor.shape)
 
 
-def _row_sums(
-    source: Float[Tensor, "example width"], plan: Plan, weight: Float[Tensor, "example position"]
-) -> Float[Tensor, "rows width"]:
-    """Σ over the reads of each row of weight · source[example]."""
-    examples = plan.order // plan.index.shape[-1]
+def _pool_forward(table: Tensor, weight: Tensor, index: Tensor) -> Tensor:
+    if table.is_cuda:
+        from ..kernels.lookup import pool_forward
+
+        return pool_forward(table, weight, index)
+    return F.embedding_bag(index, table, mode="sum", per_sample_weights=weight)
+
+
+def _pool_weight_backward(grad: Tensor, table: Tensor, index: Tensor) -> Float[Tensor, "example position"]:
+    """What reaches the weight of each read: grad · table[index]."""
+    if table.is_cuda:
+        from ..kernels.lookup import pool_weight_backward
+
+        return pool_weight_backward(grad, table, index)
+    examples, positions = index.shape
+    begin = torch.arange(0, examples * positions, positions)
+    owner = torch.arange(examples).repeat_interleave(positions)
+    backward = torch.ops.aten._embedding_bag_per_sample_weights_backward
+    return backward(grad.contiguous(), table, index.reshape(-1), begin, owner, 0, -1).view(examples, positions)
+
+
+def _row_sums(source: Tensor, plan: Plan, weight: Tensor | None, reads_per_source: int) -> Float[Tensor, "rows width"]:
+    """Σ over the reads of each row of weight[read] · source[read // reads_per_source]: the transpose of a look-up."""
+    if source.is_cuda:
+        from ..kernels.lookup import row_sums
+
+        return row_sums(source, plan.order, plan.starts, weight, reads_per_source)
+    factors = None if weight is None else weight.reshape(-1)[plan.order]
     return F.embedding_bag(
-        examples, source.contiguous(), plan.starts, mode="sum", per_sample_weights=weight.reshape(-1)[plan.order]
+        plan.order // reads_per_source, source.contiguous(), plan.starts, mode="sum", per_sample_weights=factors
     )
 
 
@@ -99,9 +122,7 @@ class _Lookup(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         plan = Plan(*ctx.plan)
-        reads = grad.reshape(-1, grad.shape[-1])
-        sums = F.embedding_bag(plan.order, reads, plan.starts, mode="sum")
-        return sums, None, None, None
+        return _row_sums(grad.reshape(-1, grad.shape[-1]), plan, None, 1), None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, table: Tensor, *plan: Tensor) -> Any:
@@ -116,7 +137,7 @@ class _Lookup(torch.autograd.Function):
 class _Pool(torch.autograd.Function):
     @staticmethod
     def forward(table: Tensor, weight: Tensor, index: Tensor, order: Tensor, starts: Tensor) -> Tensor:
-        return F.embedding_bag(index, table, mode="sum", per_sample_weights=weight)
+        return _pool_forward(table, weight, index)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -126,13 +147,10 @@ class _Pool(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         table, weight, *rest = ctx.saved_tensors
         plan = Plan(*rest)
-        examples, positions = plan.shape
-        begin = torch.arange(0, examples * positions, positions, device=grad.device)
-        owner = torch.arange(examples, device=grad.device).repeat_interleave(positions)
-        to_weight = torch.ops.aten._embedding_bag_per_sample_weights_backward(
-            grad.contiguous(), table, plan.index.reshape(-1), begin, owner, 0, -1
-        )
-        return _row_sums(grad, plan, weight), to_weight.view(examples, positions), None, None, None
+        wanted = ctx.needs_input_grad
+        to_table = _row_sums(grad, plan, weight, plan.shape[-1]) if wanted[0] else None
+        to_weight = _pool_weight_backward(grad, table, plan.row) if wanted[1] else None
+        return to_table, to_weight, None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, table: Tensor, weight: Tensor, *plan: Tensor) -> Any:

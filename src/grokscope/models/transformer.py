@@ -59,8 +59,14 @@ class Transformer(Model):
             require(getattr(self, field) >= 1, field, f"{getattr(self, field)} is below 1")
         require(self.d % self.heads == 0, "heads", f"{self.heads} heads do not divide d = {self.d}")
         require(self.init_scale > 0, "init_scale", f"{self.init_scale} is not above 0")
-        require(self.layers == 1 or self.scope == "causal", "layers", 'more than one layer needs model.scope = "causal"')
-        require(self.layers == 1 or self.readout == "residual", "layers", 'more than one layer needs model.readout = "residual"')
+        require(
+            self.layers == 1 or self.scope == "causal", "layers", 'more than one layer needs model.scope = "causal"'
+        )
+        require(
+            self.layers == 1 or self.readout == "residual",
+            "layers",
+            'more than one layer needs model.readout = "residual"',
+        )
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
         d, hidden, scale = self.d, self.d_mlp, self.init_scale
@@ -98,7 +104,13 @@ class Transformer(Model):
         return self._causal(weights, table, plan, frozen, offset, detail, every_position)
 
     def _query_only(
-        self, weights: dict[str, Tensor], table: Tensor, plan: Plan, frozen: Tensor | None, offset: Tensor | None, detail: bool
+        self,
+        weights: dict[str, Tensor],
+        table: Tensor,
+        plan: Plan,
+        frozen: Tensor | None,
+        offset: Tensor | None,
+        detail: bool,
     ) -> Output:
         query = table[-1, -1]
         rows = table.flatten(0, 1)
@@ -143,7 +155,9 @@ class Transformer(Model):
             if last and offset is not None:
                 logits = torch.cat([logits[:, :, :-1], logits[:, :, -1:] + offset.unsqueeze(2)], 2)
             future = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)[-readers.shape[1] :]
-            log_attention, attention = self._normalise(logits, frozen.unsqueeze(1) if last and frozen is not None else None, future)
+            log_attention, attention = self._normalise(
+                logits, frozen.unsqueeze(1) if last and frozen is not None else None, future
+            )
             pooled = attention @ v
             h = pooled.transpose(1, 2).flatten(2)
             if self.readout == "minimal":

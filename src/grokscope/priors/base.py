@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..models import Output
-    from ..tasks import Examples
+    from ..tasks import Examples, Task
 
 priors: Registry[type[Prior]] = Registry("prior", "grokscope.priors")
 
@@ -47,6 +47,9 @@ class Prior(Settings):
     def check(self) -> None:
         require(self.beta >= 0, "beta", f"{self.beta} is below 0")
         require(self.span > 0, "span", f"{self.span} is not above 0")
+
+    def check_task(self, task: Task) -> None:
+        """Raise ConfigError where this prior makes no sense for a task."""
 
     def weight(self, epoch: Tensor) -> Tensor:
         """β(t) at an epoch."""

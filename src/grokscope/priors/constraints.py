@@ -44,7 +44,8 @@ class Constraints(Settings):
         return uniform_target(examples.informative) if self.attention == "uniform" else None
 
     def penalty(self, weights: dict[str, Tensor]) -> Tensor:
-        return self.qk_penalty * sum(w.square().sum() for name, w in weights.items() if name.startswith(("W_Q", "W_K")))
+        squares = [w.square().sum() for name, w in weights.items() if name.startswith(("W_Q", "W_K"))]
+        return self.qk_penalty * torch.stack(squares).sum()
 
     def project(self, weights: dict[str, Tensor], parameters: dict[str, Parameter]) -> dict[str, Tensor]:
         """The weights after norm matching."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 
-from ..errors import ConfigError
 from ..randomness import stream
 from ..settings import require
 from ..theory import adversarial_target, divergence, oracle_target, uniform_target
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..models import Output
-    from ..tasks import Examples
+    from ..tasks import Examples, Task
 
 
 @priors.register("kl")
@@ -26,7 +25,7 @@ class KL(Prior):
     """β · KL(α*‖α), averaged over examples; α is averaged over heads."""
 
     target: Literal["oracle", "adversarial", "uniform", "random", "teacher"] = "oracle"
-    """oracle: the informative positions; adversarial: the distractors; uniform: all; random: one fixed draw; teacher: another run's attention."""
+    """oracle: the informative positions; adversarial: the distractors; uniform; random: one draw; teacher: another run's."""
     teacher: str = ""
     """Id of the run whose attention is the target, for target = "teacher"."""
 
@@ -36,11 +35,16 @@ class KL(Prior):
         super().check()
         require(self.target != "teacher" or self.teacher != "", "teacher", 'target = "teacher" needs the id of a run')
 
+    def check_task(self, task: Task) -> None:
+        operands = getattr(task, "k", None)
+        spare = task.shape.length - 1 - (operands or 0)
+        require(
+            self.target != "adversarial" or spare > 0, "target", "an adversarial target needs at least one distractor"
+        )
+
     def target_for(self, examples: Examples, seed: int) -> Tensor:
         informative = examples.informative
         if self.target == "adversarial":
-            if bool((~informative).sum(-1).le(1).any()):
-                raise ConfigError("prior.target", "an adversarial target needs at least one distractor (task.distractors)")
             return adversarial_target(informative)
         if self.target == "uniform":
             return uniform_target(informative)

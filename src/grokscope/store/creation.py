@@ -32,18 +32,23 @@ def create(run: Path, config: dict[str, Any], device: str) -> Lock | None:
     if not lock.is_in(draft):
         lock.release()
         return None
+    made = False
     try:
         _fill(draft, config, manifest)
         os.replace(draft, run)
         sync_folder(run.parent)
-    except (OSError, StoreError) as error:
+        made = True
+    except StoreError:
         shutil.rmtree(draft, ignore_errors=True)
-        lock.release()
-        if isinstance(error, StoreError):
-            raise
+        raise
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             return None
         raise cannot_write(run, error) from error
+    finally:
+        if not made:
+            lock.release()
     return lock
 
 

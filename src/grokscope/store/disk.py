@@ -129,5 +129,5 @@ def check_writable(folder: str | Path) -> None:
         raise StoreError(f"{folder}: cannot be written ({reason(error)})") from error
     if not existing.is_dir():
         raise StoreError(f"{folder}: cannot be a folder of runs, {existing} is not a folder")
-    if not os.access(existing, os.W_OK | os.X_OK):
+    if not os.access(existing, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise StoreError(f"{folder}: cannot be written (no permission to write in {existing})")

@@ -11,7 +11,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import StoreError
 from . import checkpoints, tables
@@ -149,7 +149,7 @@ class RunFolder:
         """Let another process have the run. A run that is not finished then counts as stopped."""
         self._lock.release()
 
-    def __enter__(self) -> RunFolder:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -166,7 +166,7 @@ class RunFolder:
         self._newest = files[-1] if files else None
         saved = State()
         if self._newest:
-            saved = checkpoints.read_header(self._newest.path).state
+            saved = checkpoints.read_state_of(self._newest.path)
             if saved.epoch != self._newest.epoch:
                 raise damaged(self._newest.path, f"it is the checkpoint of epoch {saved.epoch}")
         if saved.epoch < self.state.epoch:

@@ -38,6 +38,8 @@ class Lock:
         except BlockingIOError:
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
             os.close(descriptor)
+            if holder == str(os.getpid()):
+                raise StoreError(f"run {run} is already open in this process") from None
             known = f" (pid {holder})" if holder else ""
             raise StoreError(f"run {run} is being trained by another process{known}") from None
         except OSError as error:

@@ -50,6 +50,9 @@ class State:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> State:
         """Raises TypeError or ValueError when `plain` is not a state."""
+        missing = [f.name for f in dataclasses.fields(cls) if f.name not in plain]
+        if missing:
+            raise ValueError(f"{', '.join(missing)} missing")
         state = cls(**plain)
         kinds: dict[str, Any] = {"epoch": int, "rows": int, "serial": int, "seconds": (int, float), "summary": dict}
         for name, kind in kinds.items():

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
-from .disk import damaged, read
+from .disk import damaged
 from .layout import PartFile, part_files
+from .seal import BLANK, read_sealed, sealed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,32 +30,22 @@ def encode(rows: Sequence[Row]) -> bytes:
     import pyarrow.parquet as pq
 
     names = dict.fromkeys(["epoch", *(name for row in rows for name in row)])
-    table = pa.table({name: _column(name, [row.get(name) for row in rows]) for name in names})
+    columns = {name: _column(name, [row.get(name) for row in rows]) for name in names}
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    pq.write_table(pa.table(columns, metadata={"checksum": BLANK}), sink, compression="zstd")
+    return sealed(sink.getvalue().to_pybytes())
 
 
-def decode(content: bytes, part: PartFile) -> pa.Table:
+def read_part(part: PartFile) -> pa.Table:
     """The table in a part, after checking that it is what its name says."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        reader = pa.BufferReader(content)
-        table = pq.read_table(reader, use_threads=False, page_checksum_verification=True)
-    except Exception as error:  # whatever a parser raises on such bytes, the file is damaged
-        raise damaged(part.path, error) from error
-    foreign = [f.name for f in table.schema if f.type not in (pa.int64(), pa.float64())]
-    if foreign or "epoch" not in table.column_names or table.schema.field("epoch").type != pa.int64():
-        raise damaged(part.path, f"not a metric table: {', '.join(foreign) or 'epoch'} is not a number")
-    try:
-        epochs = row_epochs(table.select(["epoch"]).to_pylist())
-    except ValueError as error:
-        raise damaged(part.path, error) from error
-    if epochs[:1] + epochs[-1:] != [part.first, part.last]:
-        raise damaged(part.path, "the epochs in it are not those of its name")
+    file = pq.ParquetFile(pa.BufferReader(read_sealed(part.path)))
+    table = file.read(use_threads=False).replace_schema_metadata(None)
+    first, last = table.column("epoch")[0].as_py(), table.column("epoch")[-1].as_py()
+    if (first, last) != (part.first, part.last):
+        raise damaged(part.path, f"it holds epochs {first} to {last}")
     return table
 
 
@@ -63,7 +54,7 @@ def read_parts(run: Path) -> list[tuple[PartFile, pa.Table]]:
     for _ in range(3):
         parts = part_files(run)
         try:
-            tables = [(part, decode(read(part.path), part)) for part in parts]
+            tables = [(part, read_part(part)) for part in parts]
             break
         except StoreError as error:
             # A run that goes on from its last checkpoint drops the parts beyond it: look again.

@@ -1,11 +1,7 @@
-"""Random draws: a stream for each purpose, and distinct rows of a table.
-
-Rows are combinations of the values that each column takes. A table too large to hold is sampled.
-"""
+"""Distinct rows of a table. Rows are combinations of the values that each column takes; a table too large to hold is sampled."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 
 import torch
@@ -15,12 +11,6 @@ from ..shapes import Int, checked
 
 LARGEST_TABLE = 2**17
 """Tables with more rows are sampled."""
-
-
-def stream(seed: int, purpose: str) -> Generator:
-    """A generator of its own for each purpose, so that a change in one draw leaves the others as they were."""
-    digest = hashlib.sha256(f"{purpose} {seed}".encode()).digest()
-    return Generator().manual_seed(int.from_bytes(digest[:4], "big"))  # torch's CPU generator reads 32 bits of a seed
 
 
 def draw(columns: tuple[range, ...], count: int, generator: Generator) -> Int[Tensor, "row column"]:
@@ -48,6 +38,6 @@ def numbered(number: Int[Tensor, "row"], columns: tuple[range, ...]) -> Int[Tens
 @checked
 def distinct(rows: Int[Tensor, "row column"]) -> Int[Tensor, "kept column"]:
     """The first of every group of equal rows, in the order of `rows`."""
-    groups, group = rows.unique(dim=0, return_inverse=True)
+    groups, group = torch.unique(rows, dim=0, return_inverse=True)
     first = torch.full((len(groups),), len(rows)).scatter_reduce(0, group, torch.arange(len(rows)), "amin")
     return rows[first.sort().values]

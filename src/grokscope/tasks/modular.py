@@ -1,4 +1,4 @@
-"""Modular arithmetic among distractors: the classic grokking task (Power et al. 2022; structural-inference, App. A.1)."""
+"""Modular arithmetic among distractors: the classic of grokking (Power et al. 2022; structural-inference, App. A.1)."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ class Modular(SparseTask):
     """What is done with a and b. Division (a·b⁻¹) needs a prime p and leaves out b = 0."""
 
     @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> Self:
+    def from_dict(cls, plain: dict[str, Any], *, room: str = "") -> Self:
         op = plain.get("op")
-        return super().from_dict({**plain, "op": op.translate(TYPED)} if isinstance(op, str) else plain)
+        plain = {**plain, "op": op.translate(TYPED)} if isinstance(op, str) else plain
+        return super().from_dict(plain, room=room)
 
     @property
     def columns(self) -> tuple[range, ...]:

@@ -1,7 +1,7 @@
 """Sparse parity (Barak et al. 2022; Merrill et al. 2023; structural-inference, App. A.1).
 
 The bits beside the k informative ones are the distractors, drawn from the operand vocabulary {0, 1} by nature. All n
-bits are columns of the table: train and test share no sequence, though with 2^k settings of the operands they share those.
+bits are columns of the table: train and test share no sequence, but they do share the few (2^k) settings of the operands.
 With nothing to mark the operands their places are fixed: there is no random placement.
 """
 
@@ -12,18 +12,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..randomness import stream
 from ..settings import require
 from ..shapes import Int, checked
 from .base import Examples, tasks
-from .table import Part, TableTask, stream
+from .table import Part, TableTask
 
 
 @tasks.register("parity")
 @dataclass(frozen=True, kw_only=True)
 class Parity(TableTask):
-    """XOR of k among n bits. The defaults are those of Merrill et al., with 1024 training examples for their 1000."""
+    """XOR of k among n bits.
 
-    n: int = 40
+    Merrill et al. have n = 40, k = 3 and 1000 training examples; the defaults have 30 bits, to grok sooner, and 1024.
+    """
+
+    n: int = 30
     """Number of bits in a training sequence; n − k of them are distractors."""
     k: int = 3
     """Number of informative bits."""

@@ -21,7 +21,7 @@ LARGEST = 8
 @tasks.register("permutation")
 @dataclass(frozen=True, kw_only=True)
 class Permutation(SparseTask):
-    """σ∘π, where π acts first: (σ∘π)(i) = σ(π(i)). Permutations are numbered in lexicographic order, the identity is 0."""
+    """σ∘π, where π acts first: (σ∘π)(i) = σ(π(i)). Symbols number S_n in lexicographic order, the identity is 0."""
 
     n: int = 5
     """Number of things permuted; the group has n! elements."""

@@ -12,10 +12,11 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor
 
+from ..randomness import stream
 from ..settings import require
 from ..shapes import Int
 from .base import Examples
-from .table import Part, TableTask, stream
+from .table import Part, TableTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ class SparseTask(TableTask):
             require(
                 self.alphabet != "operands" or self.distractors_at_test == 0,
                 "placement",
-                "random places among distractors from the operand vocabulary are undecidable: nothing marks the operands",
+                "random is undecidable with distractors from the operand vocabulary: nothing marks the operands",
             )
 
     def examples(self, rows: Int[Tensor, "row column"], distractors: int, part: Part, seed: int) -> Examples:

@@ -13,10 +13,11 @@ from typing import Literal
 from torch import Tensor
 
 from ..errors import ConfigError
+from ..randomness import stream
 from ..settings import require
 from ..shapes import Int
 from .base import Examples, Shape, Split, Task
-from .draws import LARGEST_TABLE, draw, stream
+from .draws import LARGEST_TABLE, draw
 
 SAMPLE = 2**14
 """Of a sampled table, `train_fraction` is taken of so many rows."""
@@ -36,7 +37,7 @@ class TableTask(Task):
     positions: tuple[int, ...] = ()
     """Where the operands stand in a training sequence, in their order, counted from 0; empty means the first k."""
     test_distractors: int | None = None
-    """Distractors in a test sequence: more than in training tests length generalisation, none (the default) means as many.
+    """Distractors in a test sequence: none means as many as in training, more tests length generalisation.
     Positions count back from the query, so the additional ones stand on the left."""
     train_fraction: float = 0.3
     """Share of the table to train on. For a table of more than 131072 rows: share of 16384 sampled ones."""

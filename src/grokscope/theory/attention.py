@@ -24,7 +24,7 @@ def oracle_target(informative: Bool[Tensor, "... position"]) -> Float[Tensor, ".
 
 @equation("structural-inference", "§6, adversarial")
 def adversarial_target(informative: Bool[Tensor, "... position"]) -> Float[Tensor, "... position"]:
-    """The opposite of the ground truth: equal mass on every distractor, none on informative tokens or the query (the last position).
+    """The opposite of the ground truth: equal mass on every distractor, none elsewhere. The query is the last position.
 
     α_j = 1/(T−1−k) for j ∉ I*, j ≠ q, else 0
     """

@@ -1,0 +1,37 @@
+# Set-up is part of every command: a fresh machine needs Python ≥ 3.11, pip and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+# one thread a test worker: two threads each on two cores would be slower
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
+
+.PHONY: demo test test-all check docs clean
+
+demo: $(VENV)/.installed
+	$(BIN)/grokscope demo
+
+test: $(VENV)/.installed-dev
+	$(PYTEST)
+
+test-all: $(VENV)/.installed-dev
+	$(PYTEST) -m ''
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+clean:
+	rm -rf $(VENV) build dist demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/.installed

@@ -1,0 +1,209 @@
+"""Commands that look: runs, show, report, list."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ConfigError, nearest
+from ..settings import flatten
+from .app import Json, Runs, app, parse_sets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..store import RunInfo
+
+ROOMS = {
+    "tasks": "tasks",
+    "models": "models",
+    "priors": "priors",
+    "optimizers": "optim",
+    "filters": "optim",
+    "losses": "optim",
+    "measures": "measures",
+}
+
+
+@app.command()
+def runs(
+    folder: Runs = Path("runs"),
+    where: Annotated[
+        list[str] | None, typer.Option("--where", "-w", metavar="ROOM.FIELD=VALUE", help="Only runs with this setting.")
+    ] = None,
+    status: Annotated[
+        str | None, typer.Option(help="Only runs with this status: running, stopped, done, grokked, diverged.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the stored runs: status, when they memorised, when they grokked."""
+    from ..store import list_runs
+
+    found = [run for run in list_runs(folder) if status in (None, run.status) and _matches(run, parse_sets(where))]
+    if as_json:
+        print(json.dumps(as_objects(found), indent=1))
+    else:
+        table_of_runs(found)
+
+
+@app.command()
+def show(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its beginning.")],
+    folder: Runs = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Everything about one run: settings, phases in words, last measurements."""
+    from ..analysis import find_phases
+    from ..store import find_run, read_metrics
+
+    info = find_run(folder, run)
+    metrics = read_metrics(info).to_pandas()
+    phases = find_phases(metrics).describe() if len(metrics) else []
+    last = {} if metrics.empty else {k: v for k, v in metrics.iloc[-1].to_dict().items() if v == v}
+    if as_json:
+        print(
+            json.dumps(
+                as_objects([info])[0]
+                | {"manifest": info.manifest, "summary": info.summary, "phases": list(phases), "last": last},
+                indent=1,
+            )
+        )
+        return
+    table_of_runs([info])
+    print("\nphases")
+    for sentence in phases:
+        print(f"  {sentence}")
+    print("\nsettings")
+    for name, value in flatten(info.config).items():
+        print(f"  {name:<22} {value}")
+    print("\nlast measurements")
+    for name, value in last.items():
+        print(f"  {name:<22} {value:.6g}")
+
+
+@app.command()
+def report(
+    run: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN…", help="Ids of runs, or their beginnings; none means all.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="PAGE.html", help="Where the page goes.")] = Path(
+        "report.html"
+    ),
+    folder: Runs = Path("runs"),
+    title: Annotated[str, typer.Option(help="Headline of the page.")] = "Grokking runs",
+) -> None:
+    """Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline."""
+    from ..pages import build_page, save_page
+    from ..store import find_run, list_runs
+    from .work import _command
+
+    chosen = (
+        [find_run(folder, id) for id in run]
+        if run
+        else [r for r in list_runs(folder) if r.status != "damaged" and r.summary]
+    )
+    unique = list({info.id: info for info in chosen}.values())
+    html, _ = build_page(unique, command=_command(), title=title)
+    print(save_page(output, html))
+
+
+@app.command(name="list")
+def list_(
+    room: Annotated[
+        str, typer.Argument(metavar="ROOM", help="tasks, models, priors, optimizers, filters, losses or measures.")
+    ],
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.")] = None,
+    as_json: Json = False,
+) -> None:
+    """What can be chosen by name, with every setting, its default and its meaning."""
+    import importlib
+
+    from ..describe import entry
+
+    if room not in ROOMS:
+        raise ConfigError("list", f"no room is called {room!r}. {nearest(room, ROOMS)}")
+    registry = getattr(importlib.import_module(f"grokscope.{ROOMS[room]}"), room)
+    entries = {name: registry.get(name)} if name else registry.entries()
+    found = [entry(name, thing) for name, thing in entries.items()]
+    if as_json:
+        print(json.dumps(found, indent=1))
+        return
+    for one in found:
+        print(f"{one['name']}\n    {one['about']}")
+        for setting in one.get("settings", []):
+            print(f"    {registry.field}.{setting['name']:<18} {setting['default']!s:<14} {setting['meaning']}")
+
+
+def as_objects(found: Sequence[RunInfo]) -> list[dict[str, Any]]:
+    """Runs as plain data, with the names others build on."""
+    keys = ("t_mem", "t_grok", "train_accuracy", "test_accuracy")
+    return [
+        {
+            "id": run.id,
+            "config": run.config,
+            "status": run.status,
+            "epoch": run.epoch,
+            **{k: run.summary.get(k) for k in keys},
+        }
+        | ({"problem": run.problem} if run.problem else {})
+        for run in found
+    ]
+
+
+def table_of_runs(found: Sequence[RunInfo]) -> None:
+    """A table for people; what differs between the runs has a column."""
+    from rich.console import Console
+    from rich.table import Table
+
+    if not found:
+        print("no runs", file=sys.stderr)
+        return
+    flat = [flatten(run.config) for run in found]
+    names = dict.fromkeys(name for settings in flat for name in settings)
+    differing = [n for n in names if len({str(s.get(n)) for s in flat}) > 1 or n == "seed"]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in ("run", *differing, "status", "epoch", "t_mem", "t_grok", "train", "test"):
+        table.add_column(header, justify="left" if header in ("run", "status") else "right", no_wrap=header == "run")
+    for run, settings in zip(found, flat, strict=True):
+        times = [_epoch(run.summary.get(key)) for key in ("t_mem", "t_grok")]
+        shares = [_share(run.summary.get(key)) for key in ("train_accuracy", "test_accuracy")]
+        table.add_row(
+            run.id, *(str(settings.get(n, "")) for n in differing), run.status, str(run.epoch), *times, *shares
+        )
+    Console(soft_wrap=not sys.stdout.isatty()).print(table)
+    for run in found:
+        if run.problem:
+            print(run.problem, file=sys.stderr)
+
+
+def _epoch(value: int | None) -> str:
+    return "never" if value is None else str(value)
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def _matches(run: RunInfo, wanted: dict[str, str]) -> bool:
+    settings = flatten(run.config)
+    for name, value in wanted.items():
+        if settings and name not in settings:
+            if name in {key.split(".")[0] for key in settings}:
+                name = f"{name}.kind"
+            else:
+                raise ConfigError(name, f"no such setting. {nearest(name, settings)}")
+        have = settings.get(name)
+        if str(have) != value and not _equal_numbers(have, value):
+            return False
+    return True
+
+
+def _equal_numbers(have: Any, value: str) -> bool:
+    try:
+        return float(have) == float(value)
+    except (TypeError, ValueError):
+        return False

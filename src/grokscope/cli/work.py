@@ -1,0 +1,225 @@
+"""Commands that train: demo, train, sweep, bench."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .app import Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets
+
+if TYPE_CHECKING:
+    from ..config import RunConfig
+    from ..store import RunInfo
+
+
+@app.command()
+def demo(
+    seeds: Seeds = "3",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the page and the pictures go.")
+    ] = Path("demo"),
+    runs: Annotated[
+        Path | None, typer.Option("--runs", metavar="DIR", help="Folder of the runs; by default inside the output.")
+    ] = None,
+    device: Device = "auto",
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Three runs side by side: one that waits, one that is told where to look, one that is misled.
+
+    Trains a small transformer on modular addition among random distractors without a prior, with a KL prior towards the
+    informative tokens, and with one towards the distractors; prints a verdict and writes a page with pictures that works offline.
+    """
+    from .. import demo as show
+
+    runs = runs or output / "runs"
+    chosen = parse_seeds(seeds)
+    configs = show.configs(chosen)
+    conditions = [arm for arm in show.ARMS for _ in chosen]
+    stored = _train(
+        configs, runs=runs, device=device, lanes=len(configs), quiet=quiet or as_json, conditions=conditions
+    )
+    if _stopped(stored):
+        _say_how_to_go_on(stored)
+    result = show.write(stored, output, command=_command())
+    if as_json:
+        print(json.dumps(result.to_dict(), indent=1))
+    else:
+        print(f"\n{result.verdict}\n\npage: {result.page}")
+
+
+@app.command()
+def train(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Settings; what it leaves out takes its default.")
+    ] = None,
+    settings: Sets = None,
+    task: Annotated[str | None, typer.Option(help="Kind of task, as `grokscope list tasks` names them.")] = None,
+    model: Annotated[str | None, typer.Option(help="Kind of model.")] = None,
+    optim: Annotated[str | None, typer.Option(help="Kind of optimizer.")] = None,
+    prior: Annotated[str | None, typer.Option(help="Kind of prior.")] = None,
+    seeds: Seeds = "1",
+    runs: Runs = Path("runs"),
+    device: Device = "auto",
+    lanes: Lanes = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Train one configuration with several seeds, side by side.
+
+    The defaults are the paper's (modular addition mod 113 among two distractors). The same command again goes on where it
+    stopped, and returns at once when everything is trained.
+
+        grokscope train --set task.p=31 --set task.train_fraction=0.6 --set optim.lr=0.01 --set epochs=1500 --seeds 3
+
+        grokscope train my.toml --prior kl --set prior.beta=0.3
+    """
+    from dataclasses import replace
+
+    from ..sweeps import read_config
+
+    kinds = {"task": task, "model": model, "optim": optim, "prior": prior}
+    config = read_config(file, {k: v for k, v in kinds.items() if v} | parse_sets(settings))
+    stored = _train(
+        [replace(config, seed=s) for s in parse_seeds(seeds)],
+        runs=runs,
+        device=device,
+        lanes=lanes,
+        quiet=quiet or as_json,
+    )
+    _report(stored, as_json)
+
+
+@app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(metavar="GRID.toml", help="A configuration with a table [grid] of lists.")],
+    settings: Sets = None,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", metavar="N | A,B,C", help="Seeds of every point; overrides the file's.")
+    ] = None,
+    runs: Runs = Path("runs"),
+    device: Device = "auto",
+    lanes: Lanes = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Train every point of a grid, packed into fleets.
+
+    A grid file is a configuration with lists:
+
+        seeds = 5
+
+        epochs = 3000
+
+        [task]
+
+        p = 59
+
+        [grid]
+
+        "prior.beta" = [0.0, 0.03, 0.1, 0.3]
+
+        "optim.weight_decay" = [0.3, 1.0]
+    """
+    from ..sweeps import read_grid
+
+    configs = read_grid(file, parse_sets(settings), parse_seeds(seeds) if seeds else None)
+    stored = _train(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json)
+    _report(stored, as_json)
+
+
+@app.command()
+def bench(
+    settings: Sets = None,
+    lanes: Annotated[str, typer.Option(help="Lane counts to time.")] = "1,5,16,64,256",
+    seconds: Annotated[float, typer.Option(min=0.1, help="About how long each is timed.")] = 5.0,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """How fast: the fleet at several lane counts beside a plain training loop, in one run on one device.
+
+    A run-step is one optimizer step of one run; the ratio compares with the plain loop.
+    """
+    from ..bench import bench as measure
+    from ..errors import ConfigError
+    from ..sweeps import read_config
+    from ..training import resolve_device
+
+    try:
+        counts = [int(word) for word in lanes.split(",")]
+        if min(counts) < 1:
+            raise ValueError
+    except ValueError:
+        raise ConfigError("--lanes", f"{lanes!r} is not a list of numbers such as 1,5,16") from None
+    config = read_config(None, parse_sets(settings)).check()
+    place = resolve_device(device)
+    result = measure(config, counts, place, seconds, tell=lambda what: print(f"timing {what} …", file=sys.stderr))
+    if as_json:
+        print(json.dumps(result, indent=1))
+        return
+    print(f"{result['device']}, {result['precision']}\n\n{'':>10}  run-steps/s   ratio")
+    print(f"{'plain loop':>10}  {result['plain_run_steps_per_s']:11.1f}   1.00")
+    for row in result["fleet"]:
+        rate = (
+            "out of memory"
+            if row["run_steps_per_s"] is None
+            else f"{row['run_steps_per_s']:11.1f}  {row['ratio']:5.2f}"
+        )
+        print(f"{row['lanes']:>4} lanes  {rate}")
+
+
+def _train(
+    configs: list[RunConfig],
+    *,
+    runs: Path,
+    device: str,
+    lanes: int | None,
+    quiet: bool,
+    conditions: list[str] | None = None,
+) -> list[RunInfo]:
+    from ..training import train_all
+    from .progress import Display
+
+    if quiet:
+        return train_all(configs, device=device, runs=runs, lanes=lanes)
+    with Display(configs, conditions) as display:
+        return train_all(configs, device=device, runs=runs, lanes=lanes, progress=display)
+
+
+def _report(stored: list[RunInfo], as_json: bool) -> None:
+    from .look import as_objects, table_of_runs
+
+    if as_json:
+        print(json.dumps(as_objects(stored), indent=1))
+    else:
+        table_of_runs(stored)
+    if _stopped(stored):
+        _say_how_to_go_on(stored)
+
+
+def _stopped(stored: list[RunInfo]) -> bool:
+    return any(run.status in ("stopped", "running") for run in stored) or not stored
+
+
+def _say_how_to_go_on(stored: list[RunInfo]) -> None:
+    epochs = sorted(run.epoch for run in stored if run.status == "stopped")
+    where = (
+        f" at epoch {epochs[0]}"
+        if epochs and epochs[0] == epochs[-1]
+        else f" at epochs {epochs[0]} to {epochs[-1]}"
+        if epochs
+        else ""
+    )
+    print(f"stopped{where}; everything is kept. To go on: {_command()}", file=sys.stderr)
+    raise typer.Exit(130)
+
+
+def _command() -> str:
+    """The command line as it was typed."""
+    words = ["grokscope", *sys.argv[1:]]
+    return shlex.join(words)

@@ -1,0 +1,70 @@
+"""What a registry holds, in words taken from the docstrings of classes and fields: help and docs never disagree with the code."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .settings import Settings, flatten
+
+SILENT = ("seed", "log.every", "log.dense", "log.keep")
+"""Settings that make no condition: repetitions, and how closely a run was watched."""
+
+
+def field_docs(settings: type[Settings]) -> dict[str, str]:
+    """The line under each field, for a class and its bases."""
+    docs: dict[str, str] = {}
+    for cls in reversed(settings.__mro__):
+        if not dataclasses.is_dataclass(cls):
+            continue
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+        assert isinstance(tree, ast.ClassDef)
+        for field, doc in zip(tree.body, tree.body[1:], strict=False):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(doc):
+                docs[field.target.id] = inspect.cleandoc(ast.literal_eval(doc.value))  # type: ignore[attr-defined]
+    return docs
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def first_line(thing: Any) -> str:
+    """The first line of a docstring; for a function without one, of its module's."""
+    doc = (
+        (inspect.getdoc(thing) if not isinstance(thing, type) else thing.__doc__)
+        or inspect.getdoc(inspect.getmodule(thing))
+        or ""
+    )
+    return doc.strip().splitlines()[0] if doc.strip() else ""
+
+
+def entry(name: str, thing: Any) -> dict[str, Any]:
+    """One registry entry as plain data: name, what it is, and its settings with defaults and meanings."""
+    plain: dict[str, Any] = {"name": name, "about": first_line(thing)}
+    if isinstance(thing, type) and issubclass(thing, Settings):
+        docs = field_docs(thing)
+        defaults = thing().to_dict()
+        plain["settings"] = [
+            {"name": f.name, "default": defaults[f.name], "meaning": docs.get(f.name, "")}
+            for f in dataclasses.fields(thing)
+        ]
+    return plain
+
+
+def differences(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A name for each run's condition: the settings in which the runs differ, seeds aside."""
+    flat = [flatten(config) for config in configs]
+    names = dict.fromkeys(name for settings in flat for name in settings)
+    differing = [n for n in names if n not in SILENT and len({str(s.get(n)) for s in flat}) > 1]
+    conditions = []
+    for settings in flat:
+        said = {n: settings[n] for n in differing if n in settings}
+        if not settings.get("prior.beta"):  # without strength the rest of the prior says nothing
+            said = {n: v for n, v in said.items() if not n.startswith("prior.") or n == "prior.beta"}
+        conditions.append(", ".join(f"{n.removesuffix('.kind')} = {v}" for n, v in said.items()) or "all runs")
+    return conditions

@@ -1,0 +1,102 @@
+"""One self-contained HTML page about a set of runs: plain data in, a string out. It fetches nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+
+from ..figures import arm_colours
+from .pictures import Picture
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One row of the table of settings."""
+
+    name: str
+    """Dotted name, e.g. task.p."""
+    value: str
+    """Its value; where arms differ, all of them."""
+    meaning: str = ""
+    """One line in plain words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """One row of the table of runs. None is something that never happened, or is not known."""
+
+    id: str
+    """The run's id, as `grokscope show` takes it."""
+    arm: str
+    """The condition it belongs to."""
+    seed: int
+    """Its repetition."""
+    status: str
+    """running, stopped, done, grokked or diverged."""
+    epochs: int
+    """Epochs trained."""
+    t_mem: int | None = None
+    """Epoch of memorisation."""
+    t_grok: int | None = None
+    """Epoch of grokking."""
+    train_accuracy: float | None = None
+    """At the last evaluation, as a fraction."""
+    test_accuracy: float | None = None
+    """At the last evaluation, as a fraction."""
+    seconds: float | None = None
+    """Wall time of training."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """All that a page says. Text is plain text: HTML in it is shown, not obeyed."""
+
+    title: str
+    """Headline."""
+    lead: str = ""
+    """One sentence under the headline, e.g. the question."""
+    verdict: tuple[str, ...] = ()
+    """What came out, a paragraph each."""
+    what: tuple[str, ...] = ()
+    """What was run, with its sizes spelled out, a paragraph each."""
+    arms: tuple[tuple[str, str], ...] = ()
+    """Each arm and what it means, in the order of the pictures (which decides its colour)."""
+    settings: tuple[Setting, ...] = ()
+    """The settings, arms' differences included."""
+    pictures: tuple[Picture, ...] = ()
+    """See `standard_pictures`."""
+    runs: tuple[RunRow, ...] = ()
+    """All runs the page speaks of."""
+    command: str
+    """The exact command that makes this page again."""
+    versions: tuple[tuple[str, str], ...] = ()
+    """Programs, device and their versions."""
+
+
+def render(page: Page) -> str:
+    """The page as HTML."""
+    room = files(__package__)
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"count": _count, "epoch": _epoch, "percent": _percent, "seconds": _seconds}
+    template = environment.from_string((room / "page.html.j2").read_text(encoding="utf-8"))
+    css = (room / "page.css").read_text(encoding="utf-8")
+    return template.render(page=page, css=css, colours=arm_colours([name for name, _ in page.arms]))
+
+
+def _count(value: int) -> str:
+    return f"{value:,}"
+
+
+def _epoch(value: int | None) -> str:
+    return "never" if value is None else f"{value:,}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None or not math.isfinite(value) else f"{100 * value:.1f} %"
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None or not math.isfinite(value) else f"{value:,.1f}"

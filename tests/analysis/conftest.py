@@ -1,0 +1,8 @@
+"""Property tests of this room have no time limit: a busy machine is not a failure."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")

@@ -1,0 +1,205 @@
+"""Each picture: its panels, labels and marks, and the odd inputs it must survive."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from grokscope import figures
+from grokscope.errors import ConfigError
+
+ALL = [
+    figures.accuracy_and_divergence,
+    figures.gradient_under_bound,
+    figures.attention_mass,
+    figures.mlp_norm,
+    figures.grokking_times,
+]
+every_picture = pytest.mark.parametrize("draw", ALL, ids=lambda draw: draw.__name__)
+
+
+def marks(figure: Figure, gid: str) -> list:
+    return [a for ax in figure.axes for a in (*ax.lines, *ax.collections) if a.get_gid() == gid]
+
+
+def words(figure: Figure) -> str:
+    return " | ".join(text.get_text() for ax in figure.axes for text in ax.texts)
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_accuracy_has_two_rows_of_panels_that_share_scales(runs):
+    figure = figures.accuracy_and_divergence(runs)
+    assert len(figure.axes) == 6
+    above, below = figure.axes[0::2], figure.axes[1::2]
+    assert [ax.get_title(loc="left") for ax in above] == ["no prior", "oracle", "adversarial"]
+    assert [ax.get_ylabel() for ax in (above[0], below[0])] == ["accuracy (fraction)", "D = KL(α*‖α) (nats)"]
+    assert {ax.get_xlabel() for ax in below} == {"epoch"}
+    assert {ax.get_xscale() for ax in figure.axes} == {"log"}
+    assert len({ax.get_ylim() for ax in above}) == len({ax.get_ylim() for ax in below}) == 1
+    for ax in above:
+        lines = {line.get_label(): line for line in ax.lines}
+        assert {"train", "test"} <= set(lines)
+        assert len([line for line in ax.lines if line.get_linewidth() == 0.5]) == 6
+
+
+def test_accuracy_marks_phases_and_grokking_of_the_middle_seed(runs):
+    figure = figures.accuracy_and_divergence(runs)
+    assert legend(figure)[-3:] == ["1 memorisation", "2 plateau", "3 grokking"]
+    below = figure.axes[1]
+    edges = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in below.patches]
+    assert edges == [(1, 50), (50, 650), (650, 1000)]
+    assert [line.get_xdata()[0] for line in marks(figure, "t_grok")] == [650, 650, 250, 250]
+    assert [list(line.get_xdata()) for line in marks(figure, "seeds")] == [[600, 650, 700], [200, 250, 300]]
+    assert words(figure).count("never grokked") == 1
+
+
+def test_gradient_lies_under_both_bounds(runs):
+    figure = figures.gradient_under_bound(runs)
+    assert len(figure.axes) == 6
+    ax = figure.axes[0]
+    assert ax.get_yscale() == ax.get_xscale() == "log"
+    assert ax.get_ylabel() == "largest |∂CE/∂ℓⱼ| (nats)"
+    lines = {line.get_label(): line for line in ax.lines}
+    measured, tight, closed = (
+        lines[name].get_ydata() for name in ("measured", "bound, tight form", "bound, closed form")
+    )
+    assert (measured < tight).all()
+    assert (tight < closed).all()
+    assert "largest measured / tight bound: 0.071" in words(figure)
+    assert [line.get_xdata()[0] for line in marks(figure, "t_mem")] == [50] * 6
+
+
+def test_gradient_without_the_gradient_on_the_matrix_is_one_row(runs):
+    bare = [replace(run, metrics=run.metrics.drop(columns="grad_M")) for run in runs]
+    assert len(figures.gradient_under_bound(bare).axes) == 3
+
+
+def test_accuracy_without_divergence_is_one_row(runs):
+    bare = [replace(run, metrics=run.metrics.drop(columns="D")) for run in runs]
+    assert len(figures.accuracy_and_divergence(bare).axes) == 3
+
+
+def test_attention_stack_adds_up_and_names_positions(runs):
+    figure = figures.attention_mass(runs)
+    assert len(figure.axes) == 3
+    assert figure.axes[0].get_ylabel() == "attention mass (fraction)"
+    assert legend(figure) == ["a", "b", "= (query)", "distractors", "grokking"]
+    areas = figure.axes[0].collections
+    assert len(areas) == 4
+    assert areas[-1].get_paths()[0].vertices[:, 1].max() == pytest.approx(1)
+
+
+def test_attention_of_longer_test_sequences_counts_back_from_the_query(make):
+    figure = figures.attention_mass([make(length=6)])
+    assert len(figure.axes[0].collections) == 6
+    assert legend(figure)[:4] == ["a", "b", "= (query)", "distractors"]
+
+
+def test_attention_with_informative_positions_that_vary_shows_every_position(make):
+    figure = figures.attention_mass([replace(make(), positions=(), informative=())])
+    assert legend(figure) == ["position 0", "position 1", "position 2", "position 3", "grokking"]
+
+
+def test_norm_has_all_arms_and_a_dot_where_a_run_grokked(runs):
+    figure = figures.mlp_norm(runs)
+    (ax,) = figure.axes
+    assert ax.get_ylabel() == "MLP norm ‖θ‖ (Frobenius)"
+    assert legend(figure) == ["no prior", "oracle", "adversarial", "grokking"]
+    dots = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    assert dots == [600, 650, 700, 200, 250, 300]
+
+
+def test_times_show_every_seed_and_the_censored_ones_hollow(runs):
+    figure = figures.grokking_times(runs)
+    (ax,) = figure.axes
+    assert ax.get_xscale() == "log"
+    assert ax.get_xlabel() == "epoch of grokking"
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["no prior", "oracle", "adversarial"]
+    assert [line.get_xdata()[0] for line in marks(figure, "grokked")] == [600, 650, 700, 200, 250, 300]
+    censored = marks(figure, "censored")
+    assert [(line.get_xdata()[0], line.get_marker(), line.get_markerfacecolor()) for line in censored] == [
+        (1000, ">", "none")
+    ] * 3
+    assert [bar.get_segments()[0][0][0] for bar in marks(figure, "median")] == [650, 250]
+    assert "3 of 3 | 3 of 3 | 0 of 3" in words(figure)
+    assert "never grokked by its last epoch (censored)" in legend(figure)
+
+
+def test_times_take_medians_as_given(runs):
+    figure = figures.grokking_times(runs, {"no prior": 610.0, "oracle": None})
+    assert [bar.get_segments()[0][0][0] for bar in marks(figure, "median")] == [610]
+
+
+@every_picture
+def test_same_input_gives_the_same_bytes(draw, make):
+    run = make(t_grok=20, last=30)
+    first, second = figures.to_svg(draw([run])), figures.to_svg(draw([run]))
+    assert first == second
+    assert first.startswith("<?xml")
+    assert "<dc:date>" not in first
+
+
+@every_picture
+def test_a_single_run_that_never_groks_with_gaps(draw, make):
+    """Rendering is part of the check: warnings are errors here, and layout and ticks happen only then."""
+    run = make(t_grok=None, last=60, phases=(), t_mem=None)
+    holed = run.metrics.copy()
+    holed.loc[5:9, holed.columns != "epoch"] = np.nan
+    holed.loc[20:, holed.columns != "epoch"] = np.inf
+    svg = figures.to_svg(draw([replace(run, metrics=holed)]))
+    assert svg.rstrip().endswith("</svg>")
+
+
+@every_picture
+def test_letters_are_never_smaller_than_seven_points(draw, runs):
+    figure = draw(runs[::3])
+    sizes = [text.get_fontsize() for text in figure.findobj(mpl.text.Text) if text.get_text()]
+    assert min(sizes) >= 7
+    assert figure.get_figwidth() <= 7
+
+
+@every_picture
+def test_no_runs_at_all(draw):
+    with pytest.raises(ConfigError, match="none to draw"):
+        draw([])
+
+
+@pytest.mark.parametrize(
+    ("draw", "column"),
+    [
+        (figures.accuracy_and_divergence, "test_accuracy"),
+        (figures.gradient_under_bound, "grad_logit"),
+        (figures.attention_mass, "attention_0"),
+        (figures.mlp_norm, "mlp_norm"),
+    ],
+)
+def test_an_empty_picture_is_refused(draw, column, make):
+    run = make()
+    with pytest.raises(ConfigError, match=column):
+        draw([replace(run, metrics=run.metrics.drop(columns=column))])
+
+
+def test_many_arms_go_on_below_in_distinct_colours(make):
+    runs = [make(f"β = {n}", t_grok=100 + n) for n in range(9)]
+    figure = figures.accuracy_and_divergence(runs)
+    assert len(figure.axes) == 18
+    assert figure.get_figwidth() == 7
+    colours = figures.arm_colours([run.arm for run in runs])
+    assert len(set(colours.values())) == 9
+
+
+def test_save_writes_both_files_and_leaves_settings_alone(make, tmp_path):
+    before = dict(mpl.rcParams)
+    svg, png = figures.save(figures.mlp_norm([make()]), tmp_path / "deep" / "norm.v1")
+    assert (svg.name, png.name) == ("norm.v1.svg", "norm.v1.png")
+    assert re.search(r"<svg [^>]*viewBox", svg.read_text(encoding="utf-8"))
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert dict(mpl.rcParams) == before

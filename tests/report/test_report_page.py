@@ -1,0 +1,173 @@
+"""The page: nothing from outside, everything said, HTML escaped, tags balanced."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grokscope.figures import RunCurves
+from grokscope.report import Page, Picture, RunRow, Setting, pictures, render, standard_pictures
+
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Reader(HTMLParser):
+    """Collects text and attributes, and fails on tags that do not close in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.words.append(data)
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def picture(**given: object) -> Picture:
+    values = {"name": "norm", "title": "Norm", "caption": "Look.", "alt": "A line.", "width": 7.0, "height": 2.0}
+    return Picture(**{**values, "svg": '<svg xmlns="http://www.w3.org/2000/svg"/>', **given})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def page() -> Page:
+    return Page(
+        title="Does a prior decide?",
+        lead="Three priors.",
+        verdict=("Yes, it does.", "And how."),
+        what=("Addition modulo 59.",),
+        arms=(("no prior", "Cross-entropy only."), ("oracle", "A pull onto a and b.")),
+        settings=(Setting(name="task.p", value="59", meaning="Modulus."),),
+        pictures=(picture(),),
+        runs=(
+            RunRow(id="3f2a", arm="no prior", seed=0, status="grokked", epochs=12345, t_mem=61, t_grok=1240,
+                   train_accuracy=1.0, test_accuracy=0.9987, seconds=31.25),
+            RunRow(id="77bc", arm="oracle", seed=1, status="diverged", epochs=10, train_accuracy=float("nan")),
+        ),
+        command="grokscope demo --seeds 0,1 -o page.html",
+        versions=(("grokscope", "0.1.0"), ("Python", "3.11")),
+    )  # fmt: skip
+
+
+def test_tags_balance_and_all_is_said(page):
+    reader = Reader(render(page))
+    assert reader.open == []
+    for said in (
+        "Does a prior decide?", "Three priors.", "Yes, it does.", "And how.", "Addition modulo 59.",
+        "Cross-entropy only.", "task.p", "Modulus.", "Norm", "Look.", "3f2a", "77bc", "12,345", "1,240", "99.9 %",
+        "31.2", "diverged", "grokscope demo --seeds 0,1 -o page.html", "grokscope 0.1.0", "Python 3.11",
+    ):  # fmt: skip
+        assert said in reader.text
+
+
+def test_what_never_happened_is_said_so(page):
+    html = render(page)
+    assert html.count('<td class="number never">never</td>') == 2
+    assert html.count('<td class="number">–</td>') == 3
+
+
+def test_nothing_comes_from_outside(page):
+    html = render(page)
+    assert not re.search(r"https?://", html)
+    reader = Reader(html)
+    for _, attributes in reader.tags:
+        for name in ("src", "href", "srcset", "action", "data"):
+            assert str(attributes.get(name, "data:")).startswith("data:")
+    assert not reader.of("iframe")
+    assert not re.search(r"@import|url\(", html)
+    assert "default-src 'none'" in html
+
+
+def test_text_is_shown_not_obeyed(page):
+    evil = '<script>alert("x")</script>&'
+    row = replace(page.runs[0], id=evil, arm=evil, status=evil)
+    setting = Setting(name=evil, value=evil, meaning=evil)
+    hostile = Page(
+        title=evil, lead=evil, verdict=(evil,), what=(evil,), arms=((evil, evil),), settings=(setting,),
+        pictures=(picture(title=evil, caption=evil, alt=evil),), runs=(row,), command=evil, versions=((evil, evil),),
+    )  # fmt: skip
+    html = render(hostile)
+    assert "alert(" in html
+    assert "<script>alert" not in html
+    reader = Reader(html)
+    assert len(reader.of("script")) == 1
+    assert reader.of("img")[0]["alt"] == evil
+    # title 2 (tab and headline), lead 1, verdict 1, what 1, arm 2, setting 3, picture 2, run 3, command 1, version 2
+    assert reader.text.count(evil) == 18
+
+
+def test_readable_on_a_phone_and_in_the_dark(page):
+    html = render(page)
+    reader = Reader(html)
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in reader.of("meta")
+    assert "prefers-color-scheme: dark" in html
+    tables = re.findall(r'<div class="scroll"[^>]*>\s*<table', html)
+    assert len(tables) == len(reader.of("table")) == 2
+    image = reader.of("img")[0]
+    assert image["alt"] == "A line."
+    assert (image["width"], image["height"]) == ("875", "250")
+
+
+def test_arms_wear_the_colours_of_the_pictures(page):
+    swatches = [attributes["style"] for attributes in Reader(render(page)).of("span")]
+    assert swatches == ["background: #0072B2", "background: #009E73"]
+
+
+def test_a_page_with_nothing_but_a_command():
+    reader = Reader(render(Page(title="Bare", command="grokscope demo")))
+    assert reader.open == []
+    assert "grokscope demo" in reader.text
+    assert not reader.of("table")
+    assert not reader.of("img")
+
+
+def test_png_wins_over_svg():
+    assert picture().source.startswith("data:image/svg+xml;base64,")
+    assert picture(png=b"\x89PNG").source == "data:image/png;base64,iVBORw=="
+
+
+def curves(arm: str, t_grok: int | None, **columns: object) -> RunCurves:
+    epoch = np.array([0, 1, 5, 10, 30])
+    table = pd.DataFrame({"epoch": epoch, "train_accuracy": 1.0, "test_accuracy": 0.5, **columns})
+    return RunCurves(arm=arm, seed=0, metrics=table, t_grok=t_grok)
+
+
+def test_standard_pictures_draw_what_was_recorded():
+    drawn = standard_pictures([curves("plain", None, mlp_norm=3.0), curves("fast", 10, mlp_norm=2.0)])
+    assert [p.name for p in drawn] == ["accuracy_and_divergence", "grokking_times", "mlp_norm"]
+    for p in drawn:
+        assert p.alt.endswith("plain: not grokked by epoch 30; fast: grokked at epoch 10.")
+        assert p.svg.startswith("<?xml")
+        assert p.caption
+        assert p.width <= 7
+
+
+def test_a_large_picture_is_embedded_as_png(monkeypatch):
+    monkeypatch.setattr(pictures, "LARGEST_SVG", 100)
+    first = standard_pictures([curves("plain", None)])[0]
+    assert first.svg == ""
+    assert first.source.startswith("data:image/png;base64,")
