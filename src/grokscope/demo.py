@@ -17,7 +17,7 @@ from .store import RunInfo
 from .tasks.modular import Modular
 
 BASE = RunConfig(
-    task=Modular(p=37, distractors=2, alphabet=12, train_fraction=0.6),
+    task=Modular(p=37, distractors=2, alphabet=12, train_fraction=0.7),
     model=Transformer(d=48, d_mlp=192),
     optim=AdamW(lr=1e-2),
     epochs=1500,

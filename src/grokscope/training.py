@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,11 +16,11 @@ import torch
 from .analysis import run_times
 from .config import RunConfig
 from .errors import ConfigError, StoreError
-from .fleet import Fleet, Job, Progress, pack
+from .fleet import Fleet, Job, Progress, pack, signature
 from .models.lookup import plan
 from .priors.base import pooled_log_attention
 from .priors.kl import KL
-from .store import RunFolder, RunInfo, check_writable, find_run, read_checkpoint, read_run
+from .store import FINISHED, RunFolder, RunInfo, check_writable, find_run, read_checkpoint, read_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,9 +70,10 @@ def train_all(
             find_run(runs, _teacher(config))
     jobs = []
     for id, config in wanted.items():
-        if not _finished(Path(runs) / id):
+        if not _finished(Path(runs) / id, config):
             target = (lambda c=config: teacher_attention(c, runs)) if _teacher(config) else None
             jobs.append((config, Job(config=config, sink=StoredRun(runs, config, str(place)), target=target)))
+    sizes = Counter(signature(config) for config in wanted.values())
     with graceful_interrupt() as interrupted:
         for group in pack(jobs):
             fleet = Fleet(
@@ -81,6 +83,7 @@ def train_all(
                 progress=progress,
                 interrupted=interrupted,
                 save_every=save_every,
+                fewest=min(2, sizes[signature(group[0].config)]),
             )
             fleet.run()
             if interrupted():
@@ -140,10 +143,15 @@ def _history(rows: list[dict[str, Any]]) -> list[dict[str, float]]:
     return [{key: row[key] for key in ("epoch", "seconds", "train_accuracy", "test_accuracy")} for row in rows]
 
 
-def _finished(path: Path) -> bool:
-    from .store import FINISHED
-
-    return path.exists() and read_run(path).status in FINISHED
+def _finished(path: Path, config: RunConfig) -> bool:
+    """Whether there is nothing left to train. Opening an unfinished run mends what a kill left half done, and tells
+    before anything is trained that another process has it."""
+    if not path.exists():
+        return False
+    if read_run(path).status in FINISHED:
+        return True
+    with RunFolder.create_or_open(path.parent, path.name, config.to_dict(), device="") as folder:
+        return folder.state.finished
 
 
 def _teacher(config: RunConfig) -> str:

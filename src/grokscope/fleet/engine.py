@@ -88,9 +88,13 @@ class Fleet:
         progress: Progress | None = None,
         interrupted: Callable[[], bool] = lambda: False,
         save_every: float = 20.0,
+        fewest: int = 1,
     ):
         self.waiting = list(jobs)
-        self.limit = min(lanes, len(self.waiting))
+        self.fewest = fewest
+        """Never fewer lanes than this, idle or not. On a CPU two or more lanes give the same bits however many they are,
+        one lane alone other bits: a fleet of several that goes on with its last run keeps two."""
+        self.limit = max(min(lanes, len(self.waiting)), fewest)
         self.device = device
         self.progress = progress
         self.interrupted = interrupted
@@ -193,13 +197,15 @@ class Fleet:
 
     def _close_ranks(self) -> None:
         """A smaller program for the lanes that are left: idle lanes cost as much as busy ones."""
-        active = self._active()
-        worth_it = len(active) <= len(self.lanes) * (1.0 if self.device.type == "cpu" else 0.5)
-        if self.program is None or self.waiting or not active or len(active) == len(self.lanes) or not worth_it:
+        occupied = [place for place, _ in self._occupied()]
+        idle = [place for place in range(len(self.lanes)) if place not in occupied]
+        keep = sorted(occupied + idle[: max(self.fewest - len(occupied), 0)])
+        worth_it = len(keep) < len(self.lanes) * (1.0 if self.device.type == "cpu" else 0.5)
+        if self.program is None or self.waiting or not occupied or not worth_it:
             return
-        self.program = self.program.narrow([place for place, _ in self._occupied()])
-        self.lanes = list(active)
-        self.limit = len(active)
+        self.program = self.program.narrow(keep)
+        self.lanes = [self.lanes[place] for place in keep]
+        self.limit = len(keep)
 
     def _retire(self, place: int, lane: Lane, status: str) -> None:
         lane.status = status
