@@ -170,9 +170,11 @@ def nested(dotted: dict[str, Any]) -> dict[str, Any]:
         *path, leaf = name.split(".")
         branch = tree
         for word in path:
+            if isinstance(branch.get(word), str):
+                branch[word] = {"kind": branch[word]}
             branch = branch.setdefault(word, {})
             if not isinstance(branch, dict):
-                raise ConfigError(name, f"{word} is given twice")
+                raise ConfigError(name, f"{word} is not a table of settings")
         if isinstance(branch.get(leaf), dict):
             branch, leaf = branch[leaf], "kind"
         branch[leaf] = value

@@ -25,14 +25,12 @@ def checked(function: F) -> F:
     if not os.environ.get("GROKSCOPE_CHECK_SHAPES"):
         return function
     signature = inspect.signature(function)
+    axes: dict[str, str] = {}
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        axes = {
-            name: hint.__metadata__[0]
-            for name, hint in typing.get_type_hints(function, include_extras=True).items()
-            if typing.get_origin(hint) is typing.Annotated
-        }
+        if not axes:  # at the first call, when every name in the annotations exists
+            axes.update(_axes(function))
         sizes: dict[str, int] = {}
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             if name in axes and hasattr(value, "shape"):
@@ -43,6 +41,13 @@ def checked(function: F) -> F:
         return result
 
     return wrapper  # type: ignore[return-value]
+
+
+def _axes(function: Callable[..., Any]) -> dict[str, str]:
+    from torch import Tensor  # most modules import it for type checkers only
+
+    hints = typing.get_type_hints(function, localns={"Tensor": Tensor}, include_extras=True)
+    return {name: hint.__metadata__[0] for name, hint in hints.items() if typing.get_origin(hint) is typing.Annotated}
 
 
 def _match(where: str, axes: str, shape: Any, sizes: dict[str, int]) -> None:

@@ -67,7 +67,7 @@ def train_all(
     check_writable(runs)
     for config in wanted.values():
         if _teacher(config):
-            find_run(runs, _teacher(config))
+            _find_teacher(config, runs)
     jobs = []
     for id, config in wanted.items():
         if not _finished(Path(runs) / id, config):
@@ -158,13 +158,19 @@ def _teacher(config: RunConfig) -> str:
     return config.prior.teacher if isinstance(config.prior, KL) and config.prior.target == "teacher" else ""
 
 
-def teacher_attention(config: RunConfig, runs: str | Path) -> Tensor:
-    """What the teacher run attends to on this run's training sequences, averaged over its heads."""
+def _find_teacher(config: RunConfig, runs: str | Path) -> tuple[RunInfo, RunConfig]:
     info = find_run(runs, _teacher(config))
     teacher = RunConfig.from_dict(info.config)
     mine, other = config.task.shape, teacher.task.shape
     if (mine.vocabulary, mine.length) != (other.vocabulary, other.length):
         raise ConfigError("prior.teacher", f"run {info.id} reads other sequences than this task has")
+    return info, teacher
+
+
+def teacher_attention(config: RunConfig, runs: str | Path) -> Tensor:
+    """What the teacher run attends to on this run's training sequences, averaged over its heads."""
+    info, teacher = _find_teacher(config, runs)
+    other = teacher.task.shape
     tensors = read_checkpoint(info).tensors
     weights = {name.removeprefix("weight/"): t for name, t in tensors.items() if name.startswith("weight/")}
     tokens = config.task.split(config.seed).train.tokens

@@ -24,6 +24,7 @@ from ..randomness import counter_uniform
 from .data import Batch, select, stack_like, with_plan
 from .graph import captured
 from .layout import Layout
+from .memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,8 @@ class Program:
     """`lanes` runs of the same signature as `template`."""
 
     def __init__(self, template: RunConfig, lanes: int, device: torch.device):
+        if device.type == "cpu":
+            keep_freed_memory()
         self.config = template
         self.lanes = lanes
         self.device = device
@@ -160,7 +163,8 @@ class Program:
         batch = self._batch()
         with self._autocast():
             total = vmap(self._total_loss)(self.weights, self.hyper, batch, self.step, self.seed)
-        grads = torch.autograd.grad(total.sum(), list(self.weights.values()))
+        # frozen attention leaves W_Q and W_K unused: their gradient is 0
+        grads = torch.autograd.grad(total.sum(), list(self.weights.values()), allow_unused=True, materialize_grads=True)
         with torch.no_grad():
             grad = self.layout.join(dict(zip(self.weights, grads, strict=True)))
             arguments = (self.flat, grad, self.state, self.hyper, self.step)

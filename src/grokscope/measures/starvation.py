@@ -23,8 +23,9 @@ def starvation(view: View) -> dict[str, Tensor]:
     # CE rounds to 0 in float32 below about 1e-7 while the gradient does not: keep the bound above that rounding
     loss = view.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
     heads = gradient.shape[1]
+    reach = view.model.sensitivity(out)  # α_j for softmax attention
     bound = logit_gradient_bound(
-        out.attention, out.values, out.pooled, lipschitz.expand(1, 1), loss[:, None].expand(-1, heads)
+        reach, out.values, out.pooled, lipschitz.expand(1, 1), loss[:, None].expand(-1, heads)
     )
     closed = logit_gradient_bound_closed(
         lipschitz, view.model.value_norm(view.weights), out.stream.norm(dim=-1).amax(), loss.amax()
@@ -35,10 +36,12 @@ def starvation(view: View) -> dict[str, Tensor]:
         gradient.shape[0] * math.sqrt(out.pooled.shape[-1])
     )
     measured = gradient.abs()
+    closed = closed * reach.amax().clamp_min(1.0)
+    rounding = 1e-6 * closed  # where all mass is on one position, v_j − h and the bound are 0 and the gradient is rounding
     return {
         "grad_M": on_M.norm(),
         "grad_logit": measured.amax(),
         "bound": bound.amax(),
         "bound_paper": closed,
-        "bound_ratio": (measured / bound.clamp_min(torch.finfo(torch.float32).tiny)).amax(),
+        "bound_ratio": (measured / (bound + rounding)).amax(),
     }

@@ -88,6 +88,10 @@ class Model(Settings):
         """Upper bound on ‖W_V‖_op."""
         raise NotImplementedError
 
+    def sensitivity(self, out: Output) -> Float[Tensor, "example head position"]:
+        """s_j in ∂h/∂ℓ_j = s_j (v_j − h); for softmax attention it is α_j itself."""
+        return out.attention
+
     def init(self, shape: Shape, generator: Generator) -> dict[str, Tensor]:
         """Gaussian weights, drawn in the order of `parameters`."""
         return {name: torch.randn(p.shape, generator=generator) * p.std for name, p in self.parameters(shape).items()}

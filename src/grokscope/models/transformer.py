@@ -197,6 +197,12 @@ class Transformer(Model):
         bound = residual_lipschitz(W_in, W_out, weights["W_U"])
         return bound * spectral_norm(weights[_of("W_O", last)]) if self.heads > 1 else bound
 
+    def sensitivity(self, out: Output) -> Tensor:
+        if self.attention == "softmax":
+            return out.attention
+        total = (torch.relu(out.attention_logits) + _TINY).sum(-1, keepdim=True)
+        return (out.attention_logits > 0) / total
+
     def value_norm(self, weights: dict[str, Tensor]) -> Tensor:
         return spectral_norm(weights[_of("W_V", self.layers - 1)])
 

@@ -99,7 +99,7 @@ class TableTask(Task):
         whole = self.rows <= LARGEST_TABLE
         train = self.train_size
         if train is None:
-            train = round(self.train_fraction * (self.rows if whole else SAMPLE))
+            train = int(self.train_fraction * (self.rows if whole else SAMPLE))
         test = self.test_size
         if test is None:
             test = self.rows - train if whole else min(self.rows - train, TEST_SAMPLE)

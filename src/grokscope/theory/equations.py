@@ -1,47 +1,103 @@
-"""One equation, one function: the decorator that gives a function its number in a paper and its place in the index."""
+"""One equation, one function: the decorator that gives a function its number in a paper and its place in the index.
+
+The docstring of an equation is read by the index: a sentence, the formula, the symbols (symbol, argument, meaning, two
+spaces or more between them), then remarks, each a paragraph apart.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ..shapes import checked
+from .contracts import checker, values_can_be_read
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Equation:
-    """Where a function comes from."""
+    """Where a function comes from and what its docstring says."""
 
     paper: str
-    number: str
-    function: Callable[..., Any]
+    numbers: tuple[str, ...]
+    """Its numbers in the paper; some formulas are printed more than once."""
+    tex: str
+    bound: bool
+    """An inequality: the index holds the tightest ratio found."""
+    refuted: str
+    """What shows that the paper's statement is not true as it stands; empty where nothing does."""
+    function: Callable[..., Any] = field(compare=False)
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def theme(self) -> str:
+        """The file it stands in."""
+        return self.function.__module__.rsplit(".", 1)[-1]
 
     @property
     def statement(self) -> str:
-        """The first sentence of the function's docstring."""
-        return (self.function.__doc__ or "").strip().splitlines()[0]
+        """The first paragraph of the docstring."""
+        return self._paragraphs()[0].replace("\n", " ")
+
+    @property
+    def formula(self) -> str:
+        return self._paragraphs()[1]
+
+    @property
+    def symbols(self) -> list[tuple[str, ...]]:
+        """Rows of symbol, argument and meaning."""
+        return [tuple(re.split(r"\s{2,}", line)) for part in self._paragraphs()[2:3] for line in self._rows(part)]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the docstring adds after the symbols."""
+        rest = self._paragraphs()[2:]
+        return [part.replace("\n", " ") for part in rest[1 if rest and self._rows(rest[0]) else 0 :]]
+
+    def _paragraphs(self) -> list[str]:
+        return inspect.cleandoc(self.function.__doc__ or "").split("\n\n")
+
+    def _rows(self, part: str) -> list[str]:
+        """The lines of a paragraph if it is a symbol map: its second column names arguments."""
+        lines = part.splitlines()
+        arguments = inspect.signature(self.function).parameters
+        return lines if all((re.split(r"\s{2,}", line) + [""])[1] in arguments for line in lines) else []
 
 
 _index: dict[tuple[str, str], Equation] = {}
 
 
-def equation(paper: str, number: str) -> Callable[[F], F]:
-    """Register a function as equation `number` of `paper`; no number is claimed twice."""
+def equation(paper: str, *numbers: str, tex: str, bound: bool = False, refuted: str = "") -> Callable[[F], F]:
+    """Register a function as `numbers` of `paper` (no number is claimed twice) and hold its arguments to their contracts."""
 
     def register(function: F) -> F:
-        key = (paper, number)
-        if key in _index:
-            raise ValueError(f"{paper} {number} is claimed by {_index[key].function.__name__} and {function.__name__}")
-        wrapped = checked(function)
-        _index[key] = Equation(paper=paper, number=number, function=wrapped)
-        return wrapped
+        inner, check = checked(function), checker(function)
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            if values_can_be_read():
+                check(*args, **kwargs)
+            return inner(*args, **kwargs)
+
+        entry = Equation(paper=paper, numbers=numbers, tex=tex, bound=bound, refuted=refuted, function=wrapped)
+        for number in numbers:
+            if (paper, number) in _index:
+                first = _index[paper, number].name
+                raise ValueError(f"{paper} {number} is claimed by {first} and {function.__name__}")
+            _index[paper, number] = entry
+        return wrapped  # type: ignore[return-value]
 
     return register
 
 
 def equations() -> list[Equation]:
     """Every registered equation, in the order of registration."""
-    return list(_index.values())
+    return list(dict.fromkeys(_index.values()))

@@ -1,0 +1,119 @@
+"""What an argument must be, written beside its axes: ``attention: Float[Tensor, "... position", distribution]``.
+
+A contract looks at values, so it is applied only where looking is possible and costs no wait: to numbers and CPU tensors,
+outside torch.func transforms and torch.compile. The fleet calls the same functions under vmap, where nothing is looked at;
+its own settings are checked before it starts. Tensors on another device are trusted.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._C._functorch import maybe_current_level
+
+from ..shapes import _match
+
+Sizes = dict[str, int]
+Contract = Callable[[Tensor, Sizes], str | None]
+"""Says what is wrong with a value, or None; the sizes of the call's axes come second."""
+
+
+def distribution(value: Tensor, sizes: Sizes) -> str | None:
+    if (value < 0).any():
+        return f"holds {value.min().item():.6g}, and a distribution holds nothing below zero"
+    return _sums_to_one(value.sum(-1))
+
+
+def log_distribution(value: Tensor, sizes: Sizes) -> str | None:
+    return _sums_to_one(value.exp().sum(-1))
+
+
+def support(value: Tensor, sizes: Sizes) -> str | None:
+    """Informative positions: at least one."""
+    return None if value.any(-1).all() else "k = 0, no position is informative"
+
+
+def spare(value: Tensor, sizes: Sizes) -> str | None:
+    """At least one position before the query is not informative."""
+    return None if (~value[..., :-1]).any(-1).all() else "no distractor is left beside the informative positions"
+
+
+def positive(value: Tensor, sizes: Sizes) -> str | None:
+    return _unless(value > 0, value, "is not above 0")
+
+
+def nonnegative(value: Tensor, sizes: Sizes) -> str | None:
+    return _unless(value >= 0, value, "is below 0")
+
+
+def share(value: Tensor, sizes: Sizes) -> str | None:
+    return _unless((value >= 0) & (value <= 1), value, "is outside [0, 1]")
+
+
+def below_one(value: Tensor, sizes: Sizes) -> str | None:
+    return _unless((value >= 0) & (value < 1), value, "is outside [0, 1)")
+
+
+def rate(value: Tensor, sizes: Sizes) -> str | None:
+    """A share of the weights that decays in one step."""
+    return _unless((value > 0) & (value <= 1), value, "is outside (0, 1]")
+
+
+def within_sequence(value: Tensor, sizes: Sizes) -> str | None:
+    length = sizes["position"]
+    return _unless((value >= 0) & (value < length), value, f"is outside a sequence of {length} positions")
+
+
+def _sums_to_one(total: Tensor) -> str | None:
+    return _unless((total - 1).abs() <= torch.finfo(total.dtype).eps ** 0.5, total, "is what it sums to, not one")
+
+
+def _unless(holds: Tensor, value: Tensor, problem: str) -> str | None:
+    return None if holds.all() else f"{value[~holds].reshape(-1)[0].item():.6g} {problem}"
+
+
+def values_can_be_read() -> bool:
+    return not torch.compiler.is_compiling() and maybe_current_level() is None
+
+
+def checker(function: Callable[..., Any]) -> Callable[..., None]:
+    """Checks one call of `function` against its annotations: axes, finite values, contracts. ValueError, one line."""
+    signature = inspect.signature(function)
+    hints = typing.get_type_hints(function, include_extras=True)
+    told = {name: h.__metadata__ for name, h in hints.items() if typing.get_origin(h) is typing.Annotated}
+
+    def check(*args: Any, **kwargs: Any) -> None:
+        sizes: Sizes = {}
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            axes, *contracts = told.get(name, ("",))
+            where = f"{function.__name__}({name})"
+            if name in told and isinstance(value, Tensor):
+                try:
+                    _match(where, axes, value.shape, sizes)
+                except TypeError as error:
+                    raise ValueError(str(error)) from None
+            for part in _readable(value):
+                problem = _not_finite(part) or next(filter(None, (c(part, sizes) for c in contracts)), None)
+                if problem:
+                    raise ValueError(f"{where}: {problem}")
+
+    return check
+
+
+def _readable(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _readable(item)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield torch.tensor(value, dtype=torch.float64)
+    elif isinstance(value, Tensor) and value.device.type == "cpu" and value.numel():
+        yield value.detach()
+
+
+def _not_finite(value: Tensor) -> str | None:
+    return _unless(value.isfinite(), value, "is not finite")

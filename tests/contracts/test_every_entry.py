@@ -1,0 +1,121 @@
+"""One battery over every registry entry: it trains in a fleet as it does alone, leaves its neighbours be, and is described."""
+
+import dataclasses
+from dataclasses import replace
+
+import pytest
+import torch
+
+from grokscope.config import ROOMS, Log, RunConfig
+from grokscope.describe import entry, field_docs
+from grokscope.fleet.data import lane_data
+from grokscope.fleet.program import Program
+from grokscope.measures import measures
+from grokscope.models.transformer import Transformer
+from grokscope.optim import losses
+from grokscope.optim.adamw import AdamW
+from grokscope.priors.kl import KL
+from grokscope.tasks import tasks
+from grokscope.tasks.modular import Modular
+
+BASE = RunConfig(
+    task=Modular(p=7, distractors=2, alphabet=3, train_fraction=0.6),
+    model=Transformer(d=8, d_mlp=16),
+    optim=AdamW(lr=1e-2),
+    prior=KL(beta=0.1),
+    log=Log(every=5),
+)
+
+SMALL = {
+    "modular": {"p": 7},
+    "k-addition": {"p": 4, "k": 3},
+    "parity": {"n": 6, "k": 2, "train_fraction": 0.5},
+    "ar-parity": {"n": 6, "k": 2, "train_fraction": 0.5},
+    "permutation": {"n": 3, "train_fraction": 0.6},
+}
+"""Sizes at which a task trains in a blink; a task without an entry trains at its default size."""
+
+
+def config_with(room, kind):
+    if room == "loss":
+        return replace(BASE, loss=kind)
+    if room == "task":
+        task = tasks.get(kind)(**SMALL.get(kind, {}))
+        scope = "causal" if task.shape.every_position else "query"
+        return replace(BASE, task=task, model=replace(BASE.model, scope=scope))
+    settings = {"beta": 0.5} if room == "prior" else {"lr": 1e-2} if room == "optim" else {}
+    if room == "model":
+        settings = {name: value for name, value in (("d", 8), ("d_mlp", 16)) if name in _fields(ROOMS[room].get(kind))}
+    return replace(BASE, **{room: ROOMS[room].get(kind)(**settings)})
+
+
+def _fields(cls):
+    return {f.name for f in dataclasses.fields(cls)}
+
+
+EVERY = [(room, kind) for room in ROOMS for kind in ROOMS[room].entries()] + [("loss", kind) for kind in losses.entries()]
+
+
+def trained(configs, epochs=10, mask=None):
+    program = Program(configs[0], len(configs), torch.device("cpu"))
+    for lane, config in enumerate(configs):
+        program.load(lane, config.check(), lane_data(config), None, mask)
+    for _ in range(epochs):
+        program.train_epoch()
+    return program
+
+
+@pytest.mark.parametrize(("room", "kind"), EVERY)
+def test_a_lane_equals_the_run_alone(room, kind):
+    config = config_with(room, kind)
+    together = trained([config, replace(config, seed=1)])
+    for lane, seed in enumerate((0, 1)):
+        alone = trained([replace(config, seed=seed)])
+        torch.testing.assert_close(together.flat[lane], alone.flat[0], rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize(("room", "kind"), EVERY)
+def test_neighbours_stay_apart_and_training_moves_the_weights(room, kind):
+    config = config_with(room, kind)
+    start = trained([config, replace(config, seed=1)], epochs=0).flat.clone()
+    one = trained([config, replace(config, seed=1)])
+    other = trained([config, replace(config, seed=2, optim=replace(config.optim, lr=0.1))])
+    assert torch.equal(one.flat[0], other.flat[0])
+    assert not torch.equal(one.flat[1], other.flat[1])
+    assert not torch.equal(one.flat, start)
+    table = one.evaluate()
+    assert all(value == value for values in table.values() for value in values), "a measure is NaN"
+
+
+@pytest.mark.parametrize("kind", list(ROOMS["optim"].entries()))
+@pytest.mark.parametrize("filter", list(ROOMS["filter"].entries()))
+def test_pruned_weights_stay_zero(kind, filter):
+    config = replace(config_with("optim", kind), filter=ROOMS["filter"].get(filter)())
+    size = Program(config, 1, torch.device("cpu")).layout.size
+    mask = (torch.arange(size) % 3 != 0).float()
+    flat = trained([config, replace(config, seed=1)], epochs=5, mask=mask).flat
+    assert (flat[:, mask == 0] == 0).all()
+    assert flat[:, mask == 1].count_nonzero() > size
+
+
+@pytest.mark.parametrize(("room", "kind"), [(r, k) for r, k in EVERY if r != "loss"])
+def test_it_is_described(room, kind):
+    cls = ROOMS[room].get(kind)
+    assert cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}(")
+    missing = _fields(cls) - set(field_docs(cls))
+    assert not missing, f"fields without a docstring: {missing}"
+    assert [s["name"] for s in entry(kind, cls)["settings"]] == [f.name for f in dataclasses.fields(cls)]
+
+
+@pytest.mark.parametrize(("room", "kind"), [(r, k) for r, k in EVERY if r != "loss"])
+def test_lane_fields_exist_and_are_numbers(room, kind):
+    cls = ROOMS[room].get(kind)
+    assert set(cls.LANES) | set(cls.HOST) <= _fields(cls)
+    assert all(isinstance(value, float) for value in cls().lane_values().values())
+    assert not set(cls().structure()) & (set(cls.LANES) | set(cls.HOST))
+
+
+@pytest.mark.parametrize("name", list(losses.entries()) + list(measures.entries()))
+def test_functions_are_described(name):
+    registry = losses if name in losses.entries() else measures
+    assert entry(name, registry.get(name))["about"]

@@ -1,0 +1,147 @@
+"""The loop: retire, refill, diverge, interrupt."""
+
+from dataclasses import replace
+
+import torch
+
+from grokscope.config import Log, RunConfig, Stop
+from grokscope.errors import StoreError
+from grokscope.fleet import Fleet, Job, pack, signature
+from grokscope.fleet.rules import Rules
+from grokscope.models.transformer import Transformer
+from grokscope.optim.adamw import AdamW
+from grokscope.priors.kl import KL
+from grokscope.tasks.modular import Modular
+
+CPU = torch.device("cpu")
+
+
+def run_fleet(configs, memory, lanes=2, **options):
+    jobs = [Job(config=config, sink=memory()) for config in configs]
+    fleet = Fleet(jobs, lanes=lanes, device=CPU, **options)
+    fleet.run()
+    return fleet, [job.sink for job in jobs]
+
+
+def test_every_run_is_trained_to_its_own_last_epoch(tiny, memory):
+    configs = [replace(tiny, seed=seed, epochs=epochs) for seed, epochs in enumerate((12, 5, 7, 20, 3))]
+    fleet, sinks = run_fleet(configs, memory, lanes=2)
+    for config, sink in zip(configs, sinks, strict=True):
+        assert [row["epoch"] for row in sink.rows] == sorted({*range(0, config.epochs, 5), config.epochs})
+        assert sink.status == "done"
+        assert sink.closed
+    assert fleet.run_steps == sum(config.epochs for config in configs)
+
+
+def test_a_refilled_lane_starts_from_its_own_seed(tiny, memory):
+    configs = [replace(tiny, seed=seed) for seed in range(4)]
+    _, narrow = run_fleet(configs, memory, lanes=2)
+    _, wide = run_fleet(configs, memory, lanes=4)
+    for a, b in zip(narrow, wide, strict=True):
+        assert all(torch.equal(a.saved[2][name], b.saved[2][name]) for name in b.saved[2])
+        assert [{k: v for k, v in row.items() if "seconds" not in k} for row in a.rows] == [
+            {k: v for k, v in row.items() if "seconds" not in k} for row in b.rows
+        ]
+
+
+def test_a_diverged_run_is_marked_and_hurts_no_other(tiny, memory):
+    wild = replace(tiny, seed=1, optim=AdamW(lr=1e30, warmup=0.0, weight_decay=0.0))
+    _, (calm, sick) = run_fleet([replace(tiny, seed=0), wild], memory, fewest=2)
+    _, (alone, _) = run_fleet([replace(tiny, seed=0), replace(tiny, seed=5)], memory)
+    assert sick.status == "diverged"
+    assert sick.rows[-1]["epoch"] < tiny.epochs
+    assert calm.status == "done"
+    assert torch.equal(calm.saved[2]["weight/W_E"], alone.saved[2]["weight/W_E"])
+
+
+def test_a_run_that_has_grokked_retires(memory):
+    """Every pair is trained on but a few: the prior makes it generalise at once."""
+    config = RunConfig(
+        task=Modular(p=11, distractors=1, alphabet=1, train_fraction=0.9),
+        model=Transformer(d=32, d_mlp=64),
+        optim=AdamW(lr=1e-2),
+        prior=KL(beta=0.3),
+        epochs=3000,
+        log=Log(every=20),
+        stop=Stop(accuracy=0.9, window=40),
+    )
+    _, (sink,) = run_fleet([config], memory)
+    assert sink.status == "grokked"
+    last = sink.rows[-3:]
+    assert all(row["test_accuracy"] >= 0.9 for row in last)
+    assert sink.rows[-1]["epoch"] < 3000
+
+
+def test_the_stop_rule_wants_a_sustained_window(tiny):
+    rules = Rules(replace(tiny, epochs=1000, stop=Stop(accuracy=0.99, window=50)))
+    told = [
+        rules.judge({"epoch": epoch, "train_loss": 0.1, "test_accuracy": accuracy})
+        for epoch, accuracy in [(0, 0.0), (25, 1.0), (50, 0.5), (75, 0.99), (100, 1.0), (125, 1.0)]
+    ]
+    assert told == [None, None, None, None, None, "grokked"]
+
+
+def test_stopping_can_be_switched_off(tiny):
+    rules = Rules(replace(tiny, epochs=100, stop=Stop(accuracy=0.0, window=0)))
+    assert rules.judge({"epoch": 50, "train_loss": 0.1, "test_accuracy": 1.0}) is None
+    assert rules.judge({"epoch": 100, "train_loss": 0.1, "test_accuracy": 1.0}) == "grokked"
+
+
+def test_interrupting_saves_every_lane_and_resuming_gives_the_same_bits(tiny, memory):
+    configs = [replace(tiny, seed=seed, epochs=30) for seed in range(2)]
+    _, through = run_fleet(configs, memory)
+    calls = iter(range(100))
+    _, stopped = run_fleet(configs, memory, interrupted=lambda: next(calls) == 13)
+    assert [sink.saves[-1][:2] for sink in stopped] == [(13, "stopped")] * 2
+    jobs = [Job(config=c, sink=memory(sink.saved)) for c, sink in zip(configs, stopped, strict=True)]
+    Fleet(jobs, lanes=2, device=CPU).run()
+    for whole, first, job in zip(through, stopped, jobs, strict=True):
+        assert all(torch.equal(whole.saved[2][name], job.sink.saved[2][name]) for name in whole.saved[2])
+        assert [row["train_loss"] for row in whole.rows] == [row["train_loss"] for row in first.rows + job.sink.rows]
+
+
+def test_a_failing_folder_does_not_lose_the_others(tiny, memory):
+    class Locked(memory):
+        def resume(self):
+            raise StoreError("locked")
+
+    good = Job(config=replace(tiny, seed=0, epochs=5), sink=memory())
+    longer = Job(config=replace(tiny, seed=1, epochs=30), sink=memory())
+    bad = Job(config=replace(tiny, seed=2), sink=Locked())
+    try:
+        Fleet([good, longer, bad], lanes=2, device=CPU).run()
+    except StoreError as error:
+        assert str(error) == "locked"
+    else:
+        raise AssertionError("the error was swallowed")
+    assert good.sink.status == "done"
+    assert longer.sink.saves == [(5, "stopped", False)]
+    assert longer.sink.closed
+
+
+def test_kept_checkpoints_come_at_their_interval(tiny, memory):
+    _, (sink,) = run_fleet([replace(tiny, epochs=20, log=Log(every=5, keep=10))], memory)
+    assert [(epoch, keep) for epoch, _, keep in sink.saves] == [(10, True), (20, False)]
+
+
+def test_dense_evaluations_are_log_spaced_early():
+    log, epoch, seen = Log(every=10, dense=True), 0, []
+    while epoch < 40:
+        epoch = log.next_after(epoch)
+        seen.append(epoch)
+    assert seen == [1, 2, 3, 4, 6, 8, 10, 11, 16, 20, 23, 30, 32, 40]
+
+
+def test_packing_goes_by_shape_not_by_name(tiny):
+    same = [
+        tiny,
+        replace(tiny, seed=3, epochs=99),
+        replace(tiny, task=replace(tiny.task, op="-")),
+        replace(tiny, prior=KL(beta=0.0, target="adversarial")),
+        replace(tiny, optim=AdamW(lr=1.0, weight_decay=0.0)),
+    ]
+    others = [replace(tiny, task=Modular(p=11)), replace(tiny, model=Transformer(d=16)), replace(tiny, loss="mse")]
+    assert len({signature(config) for config in same}) == 1
+    assert len({signature(config) for config in (tiny, *others)}) == 4
+    groups = pack([(config, number) for number, config in enumerate([*same, *others, tiny])])
+    assert groups == [[0, 1, 2, 3, 4, 8], [5], [6], [7]]

@@ -1,0 +1,99 @@
+"""Measures: by hand where it can be done, against autograd where not, and Lemma 5.1 on a run that memorises."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from grokscope.config import RunConfig
+from grokscope.fleet.data import lane_data
+from grokscope.fleet.program import Program
+from grokscope.measures import measures
+from grokscope.models.transformer import Transformer
+from grokscope.optim.adamw import AdamW
+from grokscope.tasks.modular import Modular
+
+CPU = torch.device("cpu")
+
+
+def program_of(config, epochs=0):
+    program = Program(config, 1, CPU)
+    program.load(0, config, lane_data(config), None, None)
+    for _ in range(epochs):
+        program.train_epoch()
+    return program
+
+
+@pytest.fixture
+def small():
+    return RunConfig(task=Modular(p=7, distractors=2, alphabet=3, train_fraction=0.6), model=Transformer(d=8, d_mlp=16))
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_gradient_on_M(small, heads):
+    """One head: M = W_Q W_Kᵀ, so a probe added to M must have the gradient that the measure reports."""
+    config = replace(small, model=Transformer(d=8, d_mlp=16, heads=heads))
+    program = program_of(config, epochs=3)
+    weights = {name: w[0].detach() for name, w in program.weights.items()}
+    split = config.task.split(0)
+    x = weights["W_E"][split.train.tokens] + weights["W_pos"]
+    width = 8 // heads
+    probes = torch.zeros(heads, 8, 8, requires_grad=True)
+    pooled = []
+    for h in range(heads):
+        part = slice(h * width, (h + 1) * width)
+        M = weights["W_Q"][:, part] @ weights["W_K"][:, part].T + probes[h]
+        attention = torch.softmax(torch.einsum("nd,de,nje->nj", x[:, -1], M, x) / width**0.5, -1)
+        pooled.append(torch.einsum("nj,njd->nd", attention, x @ weights["W_V"][:, part]))
+    h = torch.cat(pooled, -1)
+    stream = x[:, -1] + (h @ weights["W_O"] if heads > 1 else h)
+    logits = (stream + torch.relu(stream @ weights["W_in"]) @ weights["W_out"]) @ weights["W_U"]
+    loss = torch.nn.functional.cross_entropy(logits, split.train.labels)
+    (gradient,) = torch.autograd.grad(loss, probes)
+    table = program.evaluate()
+    assert table["grad_M"][0] == pytest.approx(gradient.norm().item(), rel=1e-4)
+    assert table["train_loss"][0] == pytest.approx(loss.item(), rel=1e-5)
+
+
+def test_norms_by_hand(small):
+    program = program_of(small)
+    table = program.evaluate()
+    weights = {name: w[0].detach() for name, w in program.weights.items()}
+    squares = weights["W_in"].square().sum() + weights["W_out"].square().sum()
+    assert table["mlp_norm"][0] == pytest.approx(squares.sqrt().item(), rel=1e-5)
+    for name, weight in weights.items():
+        assert table[f"norm_{name}"][0] == pytest.approx(weight.norm().item(), rel=1e-5)
+
+
+def test_attention_profile_sums_to_one_and_masses_agree(small):
+    table = program_of(small, epochs=5).evaluate()
+    profile = [table[f"attention_{j}"][0] for j in range(5)]
+    assert sum(profile) == pytest.approx(1, rel=1e-5)
+    assert table["mass_worst"][0] <= table["mass_mean"][0] <= min(profile[:2]) + 1e-6
+
+
+@pytest.mark.parametrize("variant", [{}, {"heads": 2}, {"readout": "minimal"}, {"attention": "linear"}])
+def test_lemma_5_1_holds_while_a_run_memorises(small, variant):
+    config = replace(small, model=Transformer(d=8, d_mlp=32, **variant), optim=AdamW(lr=1e-2, weight_decay=0.1))
+    program = program_of(config)
+    ratios, losses = [], []
+    for _ in range(12):
+        table = program.evaluate()
+        ratios.append(table["bound_ratio"][0])
+        losses.append(table["train_loss"][0])
+        assert table["grad_logit"][0] <= table["bound"][0] * (1 + 1e-5) <= table["bound_paper"][0] * (1 + 1e-4)
+        for _ in range(25):
+            program.train_epoch()
+    assert losses[-1] < 0.5 * losses[0]
+    assert max(ratios) <= 1 + 1e-5
+    assert min(ratios) > 0
+
+
+def test_every_measure_gives_finite_numbers_for_next_token_tasks():
+    from grokscope.tasks.autoregressive import AutoregressiveParity
+
+    config = RunConfig(task=AutoregressiveParity(n=6, k=2, train_fraction=0.5), model=Transformer(d=8, d_mlp=16, scope="causal"))
+    table = program_of(config, epochs=2).evaluate()
+    assert all(abs(values[0]) < 1e9 for values in table.values())
+    assert table["test_accuracy"][0] <= 1
+    assert len(measures.entries()) >= 4

@@ -1,0 +1,85 @@
+"""Planned look-ups against plain indexing: values and gradients, one run and many; the Triton kernels under its interpreter."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.func import vmap
+
+from grokscope.models.lookup import lookup, plan, pool
+
+
+def problem(examples, length, vocabulary, positions, width, seed=0, lanes=()):
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(0, vocabulary, (*lanes, examples, length), generator=generator)
+    table = torch.randn(*lanes, vocabulary * positions, width, generator=generator).requires_grad_()
+    weight = torch.rand(*lanes, examples, length, generator=generator).requires_grad_()
+    return plan(tokens, vocabulary, positions), table, weight
+
+
+@given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), st.integers(0, 2), st.integers(1, 6), st.integers(0, 99))
+def test_values_and_gradients_are_those_of_indexing(examples, length, vocabulary, more, width, seed):
+    p, table, weight = problem(examples, length, vocabulary, length + more, width, seed)
+    torch.testing.assert_close(lookup(table, p), table[p.row])
+    by_hand = (weight[..., None] * table[p.row]).sum(1)
+    torch.testing.assert_close(pool(table, weight, p), by_hand)
+    up = torch.randn(examples, width)
+    for ours, plain in ((pool(table, weight, p), by_hand),):
+        got = torch.autograd.grad((ours * up).sum(), (table, weight))
+        want = torch.autograd.grad((plain * up).sum(), (table, weight))
+        for a, b in zip(got, want, strict=True):
+            torch.testing.assert_close(a, b)
+    up = torch.randn(examples, length, width)
+    (got,) = torch.autograd.grad((lookup(table, p) * up).sum(), table)
+    (want,) = torch.autograd.grad((table[p.row] * up).sum(), table)
+    torch.testing.assert_close(got, want)
+
+
+def test_stacked_runs_are_looked_up_each_in_its_own_table():
+    p, table, weight = problem(6, 3, 4, 3, 5, lanes=(4,))
+    out = vmap(pool)(table, weight, p)
+    looked = vmap(lookup)(table, p)
+    total = (out.square().sum() + looked.pow(3).sum(),)
+    grads = torch.autograd.grad(total, (table, weight))
+    for lane in range(4):
+        own = type(p)(*(t[lane] for t in p))
+        t, w = table[lane].detach().requires_grad_(), weight[lane].detach().requires_grad_()
+        torch.testing.assert_close(out[lane], pool(t, w, own))
+        alone = torch.autograd.grad(pool(t, w, own).square().sum() + lookup(t, own).pow(3).sum(), (t, w))
+        for a, b in zip(grads, alone, strict=True):
+            torch.testing.assert_close(a[lane], b)
+
+
+def test_positions_count_back_from_the_query():
+    """A shorter sequence reads the last positions: its query is where the longer one's is."""
+    tokens = torch.tensor([[0, 1, 2]])
+    assert plan(tokens, 3, 3).row.tolist() == [[0, 4, 8]]
+    assert plan(tokens, 3, 5).row.tolist() == [[2, 8, 14]]
+
+
+def test_triton_kernels_compute_the_same():
+    """On a GPU the kernels run; here Triton's interpreter checks their arithmetic."""
+    pytest.importorskip("triton", reason="Triton is not installed on this platform")
+    code = """
+import torch
+from grokscope.kernels import lookup as kernels
+from grokscope.models import lookup as plain
+torch.manual_seed(0)
+for examples, length, vocabulary, width in ((50, 4, 7, 5), (33, 1, 2, 1), (3, 5, 40, 64)):
+    p = plain.plan(torch.randint(0, vocabulary, (examples, length)), vocabulary, length)
+    table, weight = torch.randn(vocabulary * length, width), torch.rand(examples, length)
+    grad, reads = torch.randn(examples, width), torch.randn(examples * length, width)
+    close = torch.testing.assert_close
+    close(kernels.pool_forward(table, weight, p.row), plain._pool_forward(table, weight, p.row))
+    close(kernels.pool_weight_backward(grad, table, p.row), plain._pool_weight_backward(grad, table, p.row))
+    close(kernels.row_sums(grad, p.order, p.starts, weight, length), plain._row_sums(grad, p, weight, length))
+    close(kernels.row_sums(reads, p.order, p.starts, None, 1), plain._row_sums(reads, p, None, 1))
+print("same")
+"""
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.stdout.strip() == "same", done.stderr

@@ -1,0 +1,120 @@
+"""Configs: round trips, ids, words from the command line, and one clear line for what cannot be."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grokscope.config import ROOMS, RunConfig, merge, nested
+from grokscope.errors import ConfigError, nearest
+from grokscope.optim.adamw import AdamW
+from grokscope.priors.kl import KL
+from grokscope.tasks.modular import Modular
+from grokscope.tasks.parity import Parity
+
+
+def from_words(*words):
+    return RunConfig.from_dict(nested(dict(word.split("=", 1) for word in words)))
+
+
+@pytest.mark.parametrize(("room", "kind"), [(room, kind) for room in ROOMS for kind in ROOMS[room].entries()])
+def test_every_entry_survives_json(room, kind):
+    config = replace(RunConfig(), **{room: ROOMS[room].get(kind)()})
+    again = RunConfig.from_dict(json.loads(json.dumps(config.to_dict())))
+    assert again == config
+    assert again.id == config.id
+
+
+@given(st.floats(1e-6, 10), st.integers(2, 300), st.sampled_from(["+", "-", "*", "x2+y2"]), st.integers(0, 10**6))
+def test_numbers_survive_json_and_the_id_depends_on_them(lr, p, op, seed):
+    config = RunConfig(task=Modular(p=p, op=op), optim=AdamW(lr=lr), seed=seed)
+    assert RunConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+    assert replace(config, seed=seed + 1).id != config.id
+
+
+def test_the_id_is_a_hash_of_everything_defaults_included():
+    ids = {
+        config.id
+        for config in (
+            RunConfig(),
+            RunConfig(epochs=9999),
+            RunConfig(task=Modular(p=97)),
+            RunConfig(prior=KL(target="uniform")),
+            RunConfig(precision="tf32"),
+        )
+    }
+    assert len(ids) == 5
+    assert all(len(id) == 12 for id in ids)
+
+
+def test_words_become_values():
+    config = from_words("task.p=97", "task.alphabet=operands", "optim.lr=3e-3", "log.dense=true", "task.positions=0,2", "epochs=1e3")
+    assert config.task == Modular(p=97, alphabet="operands", positions=(0, 2))
+    assert config.optim == AdamW(lr=3e-3)
+    assert config.log.dense is True
+    assert config.epochs == 1000
+
+
+def test_a_room_name_alone_chooses_its_kind():
+    assert from_words("task=parity").task == Parity()
+    assert from_words("task=parity", "task.k=2").task == Parity(k=2)
+    assert from_words("task.kind=parity", "task.k=2").task == Parity(k=2)
+
+
+def test_choosing_another_kind_forgets_the_old_one():
+    merged = merge({"task": {"kind": "modular", "p": 7}, "epochs": 5}, {"task": "parity"})
+    assert merged == {"task": {"kind": "parity"}, "epochs": 5}
+    assert merge({"task": {"p": 7}}, {"task": {"op": "-"}}) == {"task": {"p": 7, "op": "-"}}
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["task.frction=0.3"], "task.frction: no such setting. Did you mean task.train_fraction?"),
+        (["tsk.p=3"], "tsk: no such setting. Did you mean task?"),
+        (["task=parrity"], "task: no task is called 'parrity'. Did you mean parity?"),
+        (["optim=adam"], "optim: no optim is called 'adam'. Did you mean adamw?"),
+        (["task.p=many"], "task.p: 'many' is not a whole number"),
+        (["task.p=7.5"], "task.p: '7.5' is not a whole number"),
+        (["optim.lr=fast"], "optim.lr: 'fast' is not a number"),
+        (["optim.lr=nan"], "optim.lr: 'nan' is not finite"),
+        (["log.dense=maybe"], "log.dense: 'maybe' is neither true nor false"),
+        (["prior.target=oracel"], "prior.target: 'oracel' is not possible. Did you mean oracle?"),
+        (["loss=crossentropy"], "loss: no loss is called 'crossentropy'. Did you mean cross_entropy?"),
+        (["task.op=/", "task.p=10"], "task.p: 10 is not prime"),
+        (["task.train_fraction=1.5"], "task.train_fraction: 1.5 is outside"),
+        (["task.train_fraction=0"], "task.train_fraction: 0.0 is outside"),
+        (["prior.beta=-1"], "prior.beta: -1.0 is below 0"),
+        (["model.heads=3"], "model.heads: 3 heads do not divide d = 64"),
+        (["task.positions=0,9"], "task.positions: "),
+        (["batch_size=99999"], "batch_size: 99999 is outside 0 … 3830"),
+        (["epochs=0"], "epochs: 0 is below 1"),
+        (["seed=-1"], "seed: -1 is outside"),
+        (["task=ar-parity"], 'model.scope: task ar-parity needs scope = "causal"'),
+        (["task.distractors=0", "prior.target=adversarial"], "prior.target: an adversarial target needs at least one distractor"),
+        (["optim.clip=-1"], "optim.clip: -1.0 is below 0"),
+        (["stop.accuracy=2"], "stop.accuracy: 2.0 is outside [0, 1]"),
+        (["log.every=0"], "log.every: 0 is below 1"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_line(words, line):
+    with pytest.raises(ConfigError) as error:
+        from_words(*words).check()
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
+
+
+def test_nearest_lists_all_choices_when_none_is_close():
+    assert nearest("xyzzy", ["alpha", "beta"]) == "Choose from: alpha, beta."
+
+
+def test_defaults_are_the_papers():
+    """Table G.2."""
+    config = RunConfig().check()
+    shape = config.task.shape
+    assert (shape.length, shape.classes, shape.train_size) == (5, 113, 3830)
+    assert (config.model.d, config.model.d_mlp, config.model.heads, config.model.layers) == (64, 256, 1, 1)
+    assert (config.optim.kind, config.optim.lr, config.optim.weight_decay) == ("adamw", 1e-3, 1.0)
+    assert (config.optim.warmup, config.optim.clip, config.epochs) == (10, 1.0, 10_000)
