@@ -50,7 +50,9 @@ def test_the_id_is_a_hash_of_everything_defaults_included():
 
 
 def test_words_become_values():
-    config = from_words("task.p=97", "task.alphabet=operands", "optim.lr=3e-3", "log.dense=true", "task.positions=0,2", "epochs=1e3")
+    config = from_words(
+        "task.p=97", "task.alphabet=operands", "optim.lr=3e-3", "log.dense=true", "task.positions=0,2", "epochs=1e3"
+    )
     assert config.task == Modular(p=97, alphabet="operands", positions=(0, 2))
     assert config.optim == AdamW(lr=3e-3)
     assert config.log.dense is True
@@ -93,7 +95,10 @@ def test_choosing_another_kind_forgets_the_old_one():
         (["epochs=0"], "epochs: 0 is below 1"),
         (["seed=-1"], "seed: -1 is outside"),
         (["task=ar-parity"], 'model.scope: task ar-parity needs scope = "causal"'),
-        (["task.distractors=0", "prior.target=adversarial"], "prior.target: an adversarial target needs at least one distractor"),
+        (
+            ["task.distractors=0", "prior.target=adversarial"],
+            "prior.target: an adversarial target needs at least one distractor",
+        ),
         (["optim.clip=-1"], "optim.clip: -1.0 is below 0"),
         (["stop.accuracy=2"], "stop.accuracy: 2.0 is outside [0, 1]"),
         (["log.every=0"], "log.every: 0 is below 1"),

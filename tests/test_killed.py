@@ -32,7 +32,9 @@ print("done", flush=True)
 
 
 def start(folder):
-    return subprocess.Popen([sys.executable, "-c", CODE, str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", CODE, str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def finish(folder):

@@ -7,7 +7,12 @@ from grokscope.randomness import counter_normal, counter_uniform, stream
 
 
 def test_streams_depend_on_seed_and_purpose_alone():
-    draws = [torch.rand(4, generator=stream(seed, purpose)).tolist() for seed in (0, 1) for purpose in ("a", "b") for _ in "12"]
+    draws = [
+        torch.rand(4, generator=stream(seed, purpose)).tolist()
+        for seed in (0, 1)
+        for purpose in ("a", "b")
+        for _ in "12"
+    ]
     assert draws[0] == draws[1]
     assert len({tuple(d) for d in draws}) == 4
 

@@ -25,9 +25,14 @@ def test_train_and_load(tiny, tmp_path):
     table = grokscope.load_runs(tmp_path)
     assert len(table) == 3 * 4
     assert sorted(table["epoch"].unique()) == [0, 5, 10, 12]
-    assert {"train_loss", "test_accuracy", "D", "grad_M", "bound", "mlp_norm", "task.p", "prior.beta", "seed"} <= set(table.columns)
+    assert {"train_loss", "test_accuracy", "D", "grad_M", "bound", "mlp_norm", "task.p", "prior.beta", "seed"} <= set(
+        table.columns
+    )
     assert table[["train_loss", "D", "bound_ratio"]].notna().all().all()
-    assert runs[0].summary["test_accuracy"] == table[(table["run"] == runs[0].id) & (table["epoch"] == 12)]["test_accuracy"].item()
+    assert (
+        runs[0].summary["test_accuracy"]
+        == table[(table["run"] == runs[0].id) & (table["epoch"] == 12)]["test_accuracy"].item()
+    )
 
 
 def test_a_finished_run_is_not_trained_again(tiny, tmp_path):
@@ -57,12 +62,16 @@ def test_ctrl_c_keeps_everything_and_the_same_call_goes_on(tiny, tmp_path):
         assert (a.status, a.epoch, a.summary["t_mem"]) == (b.status, b.epoch, b.summary["t_mem"])
         left, right = read_checkpoint(a).tensors, read_checkpoint(b).tensors
         assert all(torch.equal(left[name], right[name]) for name in right)
-        left, right = (grokscope.read_metrics(r).to_pandas().drop(columns=["seconds", "seconds_per_step"]) for r in (a, b))
+        left, right = (
+            grokscope.read_metrics(r).to_pandas().drop(columns=["seconds", "seconds_per_step"]) for r in (a, b)
+        )
         assert left.equals(right)
 
 
 def test_a_grid_of_different_shapes_trains_as_several_fleets(tiny, tmp_path):
-    configs = [replace(tiny, task=Modular(p=p, distractors=1, alphabet=2), epochs=5, seed=s) for p in (5, 7) for s in (0, 1)]
+    configs = [
+        replace(tiny, task=Modular(p=p, distractors=1, alphabet=2), epochs=5, seed=s) for p in (5, 7) for s in (0, 1)
+    ]
     runs = train_all(configs, runs=tmp_path)
     assert [run.id for run in runs] == [config.id for config in configs]
     assert all(run.status == "done" for run in runs)

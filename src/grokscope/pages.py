@@ -172,6 +172,5 @@ def save_page(path: Path, html: str) -> Path:
 
 def save_picture(folder: Path, picture: Picture) -> None:
     """One picture as a file of its own, for a paper or a slide."""
-    for suffix, content in (("svg", picture.svg.encode()), ("png", picture.png)):
-        if content:
-            (folder / f"{picture.name}.{suffix}").write_bytes(content)
+    (folder / f"{picture.name}.svg").write_text(picture.svg, encoding="utf-8")
+    (folder / f"{picture.name}.png").write_bytes(picture.png)

@@ -53,7 +53,9 @@ def _fields(cls):
     return {f.name for f in dataclasses.fields(cls)}
 
 
-EVERY = [(room, kind) for room in ROOMS for kind in ROOMS[room].entries()] + [("loss", kind) for kind in losses.entries()]
+EVERY = [(room, kind) for room in ROOMS for kind in ROOMS[room].entries()] + [
+    ("loss", kind) for kind in losses.entries()
+]
 
 
 def trained(configs, epochs=10, mask=None):

@@ -102,7 +102,9 @@ def test_masked_weights_stay_zero(tiny):
 
 
 def test_norm_matching_holds_the_mlp_norm(tiny):
-    program = trained(replace(tiny, constraint=Constraints(norm=2.5)), replace(tiny, seed=1, constraint=Constraints(norm=4.0)))
+    program = trained(
+        replace(tiny, constraint=Constraints(norm=2.5)), replace(tiny, seed=1, constraint=Constraints(norm=4.0))
+    )
     norms = program.evaluate()["mlp_norm"]
     assert norms == pytest.approx([2.5, 4.0], rel=1e-5)
 

@@ -1,6 +1,6 @@
 """Golden curves: a refactor reproduces them. A change of numbers rewrites them in the same commit and says why:
 
-    PYTHONPATH=src python tests/golden/test_golden.py
+PYTHONPATH=src python tests/golden/test_golden.py
 """
 
 import json

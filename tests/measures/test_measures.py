@@ -92,7 +92,9 @@ def test_lemma_5_1_holds_while_a_run_memorises(small, variant):
 def test_every_measure_gives_finite_numbers_for_next_token_tasks():
     from grokscope.tasks.autoregressive import AutoregressiveParity
 
-    config = RunConfig(task=AutoregressiveParity(n=6, k=2, train_fraction=0.5), model=Transformer(d=8, d_mlp=16, scope="causal"))
+    config = RunConfig(
+        task=AutoregressiveParity(n=6, k=2, train_fraction=0.5), model=Transformer(d=8, d_mlp=16, scope="causal")
+    )
     table = program_of(config, epochs=2).evaluate()
     assert all(abs(values[0]) < 1e9 for values in table.values())
     assert table["test_accuracy"][0] <= 1

@@ -21,7 +21,9 @@ def problem(examples, length, vocabulary, positions, width, seed=0, lanes=()):
     return plan(tokens, vocabulary, positions), table, weight
 
 
-@given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), st.integers(0, 2), st.integers(1, 6), st.integers(0, 99))
+@given(
+    st.integers(1, 9), st.integers(1, 4), st.integers(1, 5), st.integers(0, 2), st.integers(1, 6), st.integers(0, 99)
+)
 def test_values_and_gradients_are_those_of_indexing(examples, length, vocabulary, more, width, seed):
     p, table, weight = problem(examples, length, vocabulary, length + more, width, seed)
     torch.testing.assert_close(lookup(table, p), table[p.row])

@@ -27,7 +27,9 @@ def output(logits):
 
 
 def random_output(examples=4, heads=1, positions=5, seed=0):
-    return output(torch.randn(examples, heads, positions, generator=torch.Generator().manual_seed(seed)).requires_grad_())
+    return output(
+        torch.randn(examples, heads, positions, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+    )
 
 
 def test_kl_to_the_oracle_by_hand():

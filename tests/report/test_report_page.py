@@ -50,7 +50,7 @@ class Reader(HTMLParser):
 
 def picture(**given: object) -> Picture:
     values = {"name": "norm", "title": "Norm", "caption": "Look.", "alt": "A line.", "width": 7.0, "height": 2.0}
-    return Picture(**{**values, "svg": '<svg xmlns="http://www.w3.org/2000/svg"/>', **given})  # type: ignore[arg-type]
+    return Picture(**{**values, "svg": '<svg xmlns="http://www.w3.org/2000/svg"/>', "png": b"\x89PNG", **given})  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -145,9 +145,10 @@ def test_a_page_with_nothing_but_a_command():
     assert not reader.of("img")
 
 
-def test_png_wins_over_svg():
+def test_svg_is_embedded_unless_it_is_too_large(monkeypatch):
     assert picture().source.startswith("data:image/svg+xml;base64,")
-    assert picture(png=b"\x89PNG").source == "data:image/png;base64,iVBORw=="
+    monkeypatch.setattr(pictures, "LARGEST_SVG", 10)
+    assert picture().source == "data:image/png;base64,iVBORw=="
 
 
 def curves(arm: str, t_grok: int | None, **columns: object) -> RunCurves:
@@ -169,5 +170,4 @@ def test_standard_pictures_draw_what_was_recorded():
 def test_a_large_picture_is_embedded_as_png(monkeypatch):
     monkeypatch.setattr(pictures, "LARGEST_SVG", 100)
     first = standard_pictures([curves("plain", None)])[0]
-    assert first.svg == ""
     assert first.source.startswith("data:image/png;base64,")

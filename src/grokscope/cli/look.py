@@ -167,14 +167,17 @@ def table_of_runs(found: Sequence[RunInfo]) -> None:
     differing = [n for n in names if len({str(s.get(n)) for s in flat}) > 1 or n == "seed"]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for header in ("run", *differing, "status", "epoch", "t_mem", "t_grok", "train", "test"):
-        table.add_column(header, justify="left" if header in ("run", "status") else "right", no_wrap=header == "run")
+        table.add_column(header, justify="left" if header in ("run", "status") else "right", no_wrap=True)
     for run, settings in zip(found, flat, strict=True):
         times = [_epoch(run.summary.get(key)) for key in ("t_mem", "t_grok")]
         shares = [_share(run.summary.get(key)) for key in ("train_accuracy", "test_accuracy")]
         table.add_row(
             run.id, *(str(settings.get(n, "")) for n in differing), run.status, str(run.epoch), *times, *shares
         )
-    Console(soft_wrap=not sys.stdout.isatty()).print(table)
+    console = Console()
+    console.print(
+        table, soft_wrap=True, width=max(console.width, 200)
+    )  # a narrow screen wraps lines rather than losing columns
     for run in found:
         if run.problem:
             print(run.problem, file=sys.stderr)
@@ -185,7 +188,7 @@ def _epoch(value: int | None) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
+    return "–" if value is None else f"{100 * value:.1f}%"
 
 
 def _matches(run: RunInfo, wanted: dict[str, str]) -> bool:

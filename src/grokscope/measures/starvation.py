@@ -24,9 +24,7 @@ def starvation(view: View) -> dict[str, Tensor]:
     loss = view.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
     heads = gradient.shape[1]
     reach = view.model.sensitivity(out)  # α_j for softmax attention
-    bound = logit_gradient_bound(
-        reach, out.values, out.pooled, lipschitz.expand(1, 1), loss[:, None].expand(-1, heads)
-    )
+    bound = logit_gradient_bound(reach, out.values, out.pooled, lipschitz.expand(1, 1), loss[:, None].expand(-1, heads))
     closed = logit_gradient_bound_closed(
         lipschitz, view.model.value_norm(view.weights), out.stream.norm(dim=-1).amax(), loss.amax()
     )
@@ -37,7 +35,9 @@ def starvation(view: View) -> dict[str, Tensor]:
     )
     measured = gradient.abs()
     closed = closed * reach.amax().clamp_min(1.0)
-    rounding = 1e-6 * closed  # where all mass is on one position, v_j − h and the bound are 0 and the gradient is rounding
+    rounding = (
+        1e-6 * closed
+    )  # where all mass is on one position, v_j − h and the bound are 0 and the gradient is rounding
     return {
         "grad_M": on_M.norm(),
         "grad_logit": measured.amax(),

@@ -33,15 +33,15 @@ class Picture:
     """Inches in print."""
     height: float
     """Inches in print."""
-    svg: str = ""
-    """SVG text; used when there is no PNG."""
-    png: bytes = b""
-    """PNG bytes."""
+    svg: str
+    """SVG text: what a page shows, unless it is too large."""
+    png: bytes
+    """The same as PNG bytes."""
 
     @property
     def source(self) -> str:
         """The picture as a data address: an SVG inside an image keeps its ids and styles to itself."""
-        kind, data = ("png", self.png) if self.png else ("svg+xml", self.svg.encode())
+        kind, data = ("png", self.png) if len(self.svg) > LARGEST_SVG else ("svg+xml", self.svg.encode())
         return f"data:image/{kind};base64,{b64encode(data).decode()}"
 
 
@@ -118,8 +118,6 @@ def standard_pictures(
             continue
         draw = partial(figures.grokking_times, medians=medians) if plan.draw is figures.grokking_times else plan.draw
         figure = draw(runs)
-        svg = figures.to_svg(figure)
-        large = len(svg) > LARGEST_SVG
         width, height = figure.get_size_inches()
         pictures.append(
             Picture(
@@ -129,8 +127,8 @@ def standard_pictures(
                 alt=f"{plan.shows} {told}.",
                 width=float(width),
                 height=float(height),
-                svg="" if large else svg,
-                png=figures.to_png(figure) if large else b"",
+                svg=figures.to_svg(figure),
+                png=figures.to_png(figure),
             )
         )
     return tuple(pictures)

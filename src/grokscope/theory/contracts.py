@@ -44,37 +44,38 @@ def spare(value: Tensor, sizes: Sizes) -> str | None:
 
 
 def positive(value: Tensor, sizes: Sizes) -> str | None:
-    return _unless(value > 0, value, "is not above 0")
+    return _unless(value > 0, value, "{:.6g} is not above 0")
 
 
 def nonnegative(value: Tensor, sizes: Sizes) -> str | None:
-    return _unless(value >= 0, value, "is below 0")
+    return _unless(value >= 0, value, "{:.6g} is below 0")
 
 
 def share(value: Tensor, sizes: Sizes) -> str | None:
-    return _unless((value >= 0) & (value <= 1), value, "is outside [0, 1]")
+    return _unless((value >= 0) & (value <= 1), value, "{:.6g} is outside [0, 1]")
 
 
 def below_one(value: Tensor, sizes: Sizes) -> str | None:
-    return _unless((value >= 0) & (value < 1), value, "is outside [0, 1)")
+    return _unless((value >= 0) & (value < 1), value, "{:.6g} is outside [0, 1)")
 
 
 def rate(value: Tensor, sizes: Sizes) -> str | None:
     """A share of the weights that decays in one step."""
-    return _unless((value > 0) & (value <= 1), value, "is outside (0, 1]")
+    return _unless((value > 0) & (value <= 1), value, "{:.6g} is outside (0, 1]")
 
 
 def within_sequence(value: Tensor, sizes: Sizes) -> str | None:
     length = sizes["position"]
-    return _unless((value >= 0) & (value < length), value, f"is outside a sequence of {length} positions")
+    return _unless((value >= 0) & (value < length), value, f"{{}} is outside a sequence of {length} positions")
 
 
 def _sums_to_one(total: Tensor) -> str | None:
-    return _unless((total - 1).abs() <= torch.finfo(total.dtype).eps ** 0.5, total, "is what it sums to, not one")
+    return _unless((total - 1).abs() <= torch.finfo(total.dtype).eps ** 0.5, total, "sums to {:.6g}, not to one")
 
 
 def _unless(holds: Tensor, value: Tensor, problem: str) -> str | None:
-    return None if holds.all() else f"{value[~holds].reshape(-1)[0].item():.6g} {problem}"
+    """`problem` with the first offending value in its braces."""
+    return None if holds.all() else problem.format(value[~holds].reshape(-1)[0].item())
 
 
 def values_can_be_read() -> bool:
@@ -116,4 +117,4 @@ def _readable(value: Any) -> Iterator[Tensor]:
 
 
 def _not_finite(value: Tensor) -> str | None:
-    return _unless(value.isfinite(), value, "is not finite")
+    return _unless(value.isfinite(), value, "{:.6g} is not finite")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
+from torch import Tensor
 
 from ..shapes import Float
 from .equations import equation
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def spectral_norm(matrix: Float[Tensor, "... row column"], squarings: int = 9) -> Float[Tensor, "..."]:
@@ -29,23 +25,64 @@ def spectral_norm(matrix: Float[Tensor, "... row column"], squarings: int = 9) -
     return log_norm.exp()
 
 
-@equation("structural-inference", "Def. 4.2, Lipschitz")
+@equation(
+    "structural-inference",
+    "23",
+    tex=r"\lVert f(h) - f(h^\prime) \rVert \leq L_f \lVert h - h^\prime \rVert,"
+    r" \quad L_f \leq \lVert W_2 \rVert_2 \lVert W_1 \rVert_2",
+    bound=True,
+)
 def two_layer_lipschitz(
     W_in: Float[Tensor, "... d hidden"], W_out: Float[Tensor, "... hidden out"]
 ) -> Float[Tensor, "..."]:
     """How fast a two-layer ReLU network can change: the product of its spectral norms.
 
-    L_f ≤ ‖W₂‖₂ ‖W₁‖₂
+    ‖f(h) − f(h')‖ ≤ L_f ‖h − h'‖, L_f ≤ ‖W₂‖₂ ‖W₁‖₂
+
+    W₁  W_in   acts on rows: f(h) = relu(h W₁) W₂
+    W₂  W_out  the same
     """
     return spectral_norm(W_in) * spectral_norm(W_out)
 
 
-@equation("structural-inference", "Def. 4.2, Lipschitz, residual")
+@equation(
+    "structural-inference",
+    "23, residual",
+    tex=r"L_f \leq \lVert W_U \rVert_2 (1 + \lVert W_2 \rVert_2 \lVert W_1 \rVert_2)",
+    bound=True,
+)
 def residual_lipschitz(
     W_in: Float[Tensor, "... d hidden"], W_out: Float[Tensor, "... hidden d"], W_U: Float[Tensor, "... d class"]
 ) -> Float[Tensor, "..."]:
     """The same when the MLP adds to a residual stream that is then unembedded.
 
     L_f ≤ ‖W_U‖₂ (1 + ‖W₂‖₂ ‖W₁‖₂)
+
+    W₁   W_in   f(h) = (h + relu(h W₁) W₂) W_U
+    W₂   W_out  back to the width of the stream
+    W_U  W_U    the unembedding
     """
     return spectral_norm(W_U) * (1 + two_layer_lipschitz(W_in, W_out))
+
+
+@equation(
+    "structural-inference",
+    "23, sampled",
+    tex=r"L_f \geq \frac{\lVert f(h) - f(h^\prime) \rVert}{\lVert h - h^\prime \rVert}",
+)
+def sampled_lipschitz(
+    pooled: Float[Tensor, "... width"],
+    other_pooled: Float[Tensor, "... width"],
+    logits: Float[Tensor, "... class"],
+    other_logits: Float[Tensor, "... class"],
+) -> Float[Tensor, "..."]:
+    """How fast the network did change between two inputs: a lower bound on its Lipschitz constant.
+
+    L_f ≥ ‖f(h) − f(h')‖ / ‖h − h'‖
+
+    h      pooled        of the one input
+    h'     other_pooled  of the other
+    f(h)   logits        of the one input
+    f(h')  other_logits  of the other
+    """
+    return (logits - other_logits).norm(dim=-1) / (pooled - other_pooled).norm(dim=-1)

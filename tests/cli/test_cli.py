@@ -1,0 +1,253 @@
+"""The commands, as a user types them."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from grokscope.cli import main
+
+TINY = [
+    *("--set", "task.p=7", "--set", "task.alphabet=3", "--set", "task.train_fraction=0.6"),
+    *("--set", "model.d=8", "--set", "model.d_mlp=16", "--set", "epochs=10", "--set", "log.every=5"),
+]
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run a command in an empty folder: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["grokscope", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out = capsys.readouterr()
+        return stop.value.code, out.out, out.err
+
+    return call
+
+
+COMMANDS = ["demo", "train", "sweep", "runs", "show", "report", "list", "bench"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert command in out
+    assert len(out) > 300
+
+
+def test_help_names_every_command_and_does_not_import_torch():
+    code = "import sys; sys.argv = ['grokscope', '--help']\ntry:\n import grokscope.cli; grokscope.cli.main()\n"
+    code += "except SystemExit: print('torch' in sys.modules, 'pandas' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip().endswith("False False")
+    assert all(command in out for command in COMMANDS)
+
+
+def test_train_runs_show_report(run, tmp_path):
+    code, out, _ = run("train", *TINY, "--seeds", "2", "--json")
+    assert code == 0
+    trained = json.loads(out)
+    code, out, _ = run("runs", "--json")
+    assert json.loads(out) == trained
+    assert [set(r) for r in trained] == [
+        {"id", "config", "status", "epoch", "t_mem", "t_grok", "train_accuracy", "test_accuracy"}
+    ] * 2
+    assert [(r["config"]["seed"], r["status"], r["epoch"]) for r in trained] == [(0, "done", 10), (1, "done", 10)]
+    code, out, _ = run("runs")
+    assert all(r["id"] in out for r in trained)
+    code, out, _ = run("show", trained[0]["id"][:8])
+    assert code == 0
+    assert "never grokked by epoch 10" in out.lower().replace("did not grok", "never grokked")
+    assert "task.p" in out
+    code, out, _ = run("show", trained[0]["id"], "--json")
+    assert json.loads(out)["last"]["epoch"] == 10
+    code, out, _ = run("report", trained[0]["id"], trained[1]["id"], "-o", tmp_path / "out" / "page.html")
+    assert code == 0
+    page = (tmp_path / "out" / "page.html").read_text()
+    assert all(r["id"] in page for r in trained)
+    assert f"grokscope report {trained[0]['id']}" in page
+
+
+def test_runs_can_be_filtered(run):
+    run("train", *TINY, "--seeds", "0,3", "-q")
+    run("train", *TINY, "--seeds", "1", "-q", "--set", "prior.beta=0.5")
+
+    def seeds(*words):
+        return [r["config"]["seed"] for r in json.loads(run("runs", "--json", *words)[1])]
+
+    assert sorted(seeds()) == [0, 0, 3]
+    assert seeds("--where", "prior.beta=0.5") == [0]
+    assert seeds("--where", "seed=3", "--where", "task=modular") == [3]
+    assert seeds("--status", "grokked") == []
+    code, _, err = run("runs", "--where", "prior.bta=1")
+    assert (code, err) == (2, "prior.bta: no such setting. Did you mean prior.beta?\n")
+
+
+def test_train_from_a_file_with_settings_on_top(run, tmp_path):
+    (tmp_path / "my.toml").write_text(
+        'epochs = 5\n[task]\np = 7\nalphabet = "operands"\n[model]\nd = 8\nd_mlp = 8\n[log]\nevery = 5\n'
+    )
+    code, out, _ = run("train", "my.toml", "--set", "task.p=5", "--optim", "lion", "--json")
+    assert code == 0
+    config = json.loads(out)[0]["config"]
+    assert (config["task"]["p"], config["task"]["alphabet"], config["optim"]["kind"]) == (5, "operands", "lion")
+
+
+def test_sweep_trains_the_product(run, tmp_path):
+    grid = 'seeds = 2\nepochs = 5\n[model]\nd = 8\nd_mlp = 8\n[log]\nevery = 5\n[grid]\n"task.p" = [5, 7]\nprior.beta = [0.0, 0.5]\n'
+    (tmp_path / "grid.toml").write_text(grid)
+    code, out, _ = run("sweep", "grid.toml", "--json")
+    assert code == 0
+    points = [(r["config"]["task"]["p"], r["config"]["prior"]["beta"], r["config"]["seed"]) for r in json.loads(out)]
+    assert points == [(p, b, s) for p in (5, 7) for b in (0.0, 0.5) for s in (0, 1)]
+
+
+def test_list_knows_every_room_and_setting(run):
+    for room in ("tasks", "models", "priors", "optimizers", "filters", "losses", "measures"):
+        code, out, _ = run("list", room, "--json")
+        assert code == 0
+        assert all(entry["about"] for entry in json.loads(out)), room
+    code, out, _ = run("list", "tasks", "modular")
+    assert "task.train_fraction" in out
+    assert "parity" not in out
+
+
+def test_bench_reports_ratios_side_by_side(run):
+    code, out, _ = run("bench", *TINY, "--lanes", "1,2", "--seconds", "0.1", "--device", "cpu", "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert "cpu" in result["device"]
+    assert result["plain_run_steps_per_s"] > 0
+    assert [row["lanes"] for row in result["fleet"]] == [1, 2]
+    for row in result["fleet"]:
+        assert row["ratio"] == pytest.approx(row["run_steps_per_s"] / result["plain_run_steps_per_s"], rel=0.02)
+
+
+BAD = [
+    (["trian"], "no such command: trian. Did you mean train?"),
+    (["train", "--sed", "3"], "No such option: --sed"),
+    (["train", "--set", "task.frction=0.3"], "task.frction: no such setting. Did you mean task.train_fraction?"),
+    (["train", "--set", "task.p"], "--set: 'task.p' is not of the form room.field=value"),
+    (["train", "--task", "modullar"], "task: no task is called 'modullar'. Did you mean modular?"),
+    (["train", "--seeds", "many"], "--seeds: 'many' is neither a number nor a list such as 0,3,7"),
+    (["train", "--seeds", "0"], "--seeds: '0' names no seed"),
+    (["train", "missing.toml"], "missing.toml: cannot be read"),
+    (["train", "broken.toml"], "broken.toml: is not valid TOML"),
+    (["train", "grid.toml"], "grid: grid.toml is a grid; run it with: grokscope sweep grid.toml"),
+    (["sweep", "plain.toml"], "grid: plain.toml has no table [grid] of lists"),
+    (["sweep", "scalar.toml"], "grid.prior.beta: 1.0 is not a list of values"),
+    (["train", "--set", "task.op=/", "--set", "task.p=10"], "task.p: 10 is not prime"),
+    (["train", "--set", "prior.beta=-1"], "prior.beta: -1.0 is below 0"),
+    (["train", "--set", "model.heads=3"], "model.heads: 3 heads do not divide d = 64"),
+    (["train", "--device", "gpu"], "device: 'gpu' is"),
+    (["train", "--device", "cuda:99"], "device: cuda"),
+    (["train", "--runs", "file"], "file"),
+    (["train", "--lanes", "0"], "Invalid value for '--lanes'"),
+    (["runs", "--runs", "nowhere"], "nowhere"),
+    (["show", "abc", "--runs", "nowhere"], "nowhere"),
+    (["report", "--runs", "nowhere"], "nowhere"),
+    (["list", "taskz"], "list: no room is called 'taskz'. Did you mean tasks?"),
+    (["list", "tasks", "modulr"], "task: no task is called 'modulr'. Did you mean modular?"),
+    (["bench", "--lanes", "few"], "--lanes: 'few' is not a list of numbers such as 1,5,16"),
+    (["--load", "nothing.py", "runs"], "--load: nothing.py is not a file"),
+    (["demo", "--seeds", "-1"], "--seeds: '-1' names no seed"),
+]
+
+
+@pytest.mark.parametrize(("words", "line"), BAD, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_bad_input_is_one_clear_line_and_writes_nothing(run, tmp_path, words, line):
+    (tmp_path / "broken.toml").write_text("epochs = = 3")
+    (tmp_path / "grid.toml").write_text('[grid]\n"prior.beta" = [1.0]\n')
+    (tmp_path / "plain.toml").write_text("epochs = 3\n")
+    (tmp_path / "scalar.toml").write_text("[grid]\nprior.beta = 1.0\n")
+    (tmp_path / "file").write_text("in the way")
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    code, out, err = run(*words)
+    assert code == 2
+    assert out == ""
+    assert err.startswith(line)
+    assert err.count("\n") == 1
+    assert before == sorted(path.name for path in tmp_path.rglob("*"))
+
+
+def test_a_users_own_file_is_loaded(run, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from grokscope.optim.adamw import AdamW\n"
+        "from grokscope.optim.base import optimizers\n"
+        "@optimizers.register('cli-test-adam')\n"
+        "@dataclass(frozen=True, kw_only=True)\n"
+        "class Mine(AdamW):\n"
+        "    '''AdamW under another name.'''\n"
+    )
+    from grokscope.optim import optimizers
+
+    try:
+        code, out, _ = run("--load", "mine.py", "train", *TINY, "--optim", "cli-test-adam", "--json")
+        assert code == 0
+        assert json.loads(out)[0]["config"]["optim"]["kind"] == "cli-test-adam"
+    finally:
+        optimizers.entries().pop("cli-test-adam", None)
+
+
+def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(tmp_path):
+    words = [
+        "train",
+        *TINY,
+        "--set",
+        "epochs=100000",
+        "--set",
+        "stop.accuracy=0",
+        "--seeds",
+        "2",
+        "--runs",
+        str(tmp_path / "runs"),
+    ]
+    command = [sys.executable, "-m", "grokscope", *words]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    while not any((tmp_path / "runs").glob("*/lock")):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped at epoch" in err
+    assert "To go on: grokscope train" in err
+    assert len(re.findall(r"stopped", out)) == 2
+
+
+def test_demo_end_to_end(run, tmp_path, monkeypatch):
+    """The whole way of the data on a shrunken demo: runs, verdict, page, pictures."""
+    from dataclasses import replace
+
+    from grokscope import demo
+    from grokscope.config import Log
+    from grokscope.models.transformer import Transformer
+    from grokscope.tasks.modular import Modular
+
+    small = replace(
+        demo.BASE, task=Modular(p=7, alphabet=3), model=Transformer(d=8, d_mlp=16), epochs=40, log=Log(every=5)
+    )
+    monkeypatch.setattr(demo, "BASE", small)
+    code, out, _ = run("demo", "--seeds", "2", "-o", tmp_path / "demo", "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert set(result["claims"]) == {"delayed", "oracle_sooner", "adversarial_never"}
+    assert len(result["runs"]) == 6
+    page = (tmp_path / "demo" / "index.html").read_text()
+    assert "mod 7" in page
+    assert sorted(p.suffix for p in (tmp_path / "demo").glob("accuracy_and_divergence.*")) == [".png", ".svg"]
+    code, out, _ = run("demo", "--seeds", "2", "-o", tmp_path / "demo")
+    assert code == 0
+    assert "page:" in out
