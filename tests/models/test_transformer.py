@@ -46,6 +46,17 @@ def test_query_only_equals_full_attention(variant):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(map(str, v.values())))
+def test_details_change_nothing_else(variant):
+    for scope in ("query", "causal"):
+        model = Transformer(d=8, d_mlp=16, scope=scope, **variant)
+        weights, p, _ = setup(model)
+        short, long = model.forward(weights, p), model.forward(weights, p, detail=True)
+        assert short.pooled is short.values is short.stream is None
+        for a, b in zip(short[:4], long[:4], strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
 def test_equals_a_plain_module():
     config = RunConfig(task=TASK, model=Transformer(d=8, d_mlp=16))
     weights, p, examples = setup(config.model)
@@ -68,7 +79,7 @@ def test_attention_by_hand():
     model = Transformer(d=1, d_mlp=1, readout="minimal")
     weights = {name: torch.ones(1, 1) for name in ("W_Q", "W_K", "W_V", "W_in", "W_out")}
     weights |= {"W_E": torch.tensor([[0.0], [1.0], [2.0]]), "W_pos": torch.zeros(3, 1)}
-    out = model.forward(weights, plan(torch.tensor([[0, 1, 2]]), 3, 3))
+    out = model.forward(weights, plan(torch.tensor([[0, 1, 2]]), 3, 3), detail=True)
     total = 1 + math.exp(2) + math.exp(4)
     alpha = [1 / total, math.exp(2) / total, math.exp(4) / total]
     assert out.attention[0, 0].tolist() == pytest.approx(alpha, rel=1e-5)
@@ -88,7 +99,7 @@ def test_lipschitz_bound_holds(variant):
         x = weights["W_E"][-1] + weights["W_pos"][-1] + (h @ weights["W_O"] if model.heads > 1 else h)
         return (x + torch.relu(x @ weights["W_in"]) @ weights["W_out"]) @ weights["W_U"]
 
-    h = model.forward(weights, p).pooled.flatten(1)
+    h = model.forward(weights, p, detail=True).pooled.flatten(1)
     torch.testing.assert_close(logits(h), model.forward(weights, p).logits, rtol=1e-4, atol=1e-5)
     for row in h[:5]:
         jacobian = torch.autograd.functional.jacobian(logits, row.detach())

@@ -308,7 +308,10 @@ class Program:
         """All measures of one run."""
         sides = self._side(out, train), self._side(self._forward(weights, test), test)
         prior_loss = self._prior_loss(self._bind(hyper), out, train, step, seed)
-        view = View(self.config.model, self.layout.parameters, weights, *sides, cross_entropy, gradient, prior_loss)
+        lipschitz = self.config.model.lipschitz(weights)
+        view = View(
+            self.config.model, self.layout.parameters, weights, *sides, cross_entropy, gradient, prior_loss, lipschitz
+        )
         return {name: value.float() for measure in measures.entries().values() for name, value in measure(view).items()}
 
     def _side(self, out: Output, batch: Batch) -> Side:

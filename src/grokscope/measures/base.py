@@ -46,3 +46,5 @@ class View(NamedTuple):
     """∂CE/∂ℓ_j of each training example."""
     prior_loss: Float[Tensor, ""]
     """β(t) · penalty on the training set."""
+    lipschitz: Float[Tensor, ""]
+    """Upper bound on how fast the logits change with h."""

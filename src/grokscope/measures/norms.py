@@ -18,6 +18,6 @@ def norms(view: View) -> dict[str, Tensor]:
     mlp = torch.stack([each[name] for name, p in view.parameters.items() if p.part == "mlp"])
     return {
         "mlp_norm": mlp.norm(),
-        "lipschitz": view.model.lipschitz(view.weights),
+        "lipschitz": view.lipschitz,
         **{f"norm_{name}": norm for name, norm in each.items()},
     }

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def starvation(view: View) -> dict[str, Tensor]:
     """`bound_ratio` is the largest measured/bound over all examples and positions: above 1 there is a bug."""
     out, gradient = view.train.out, view.logit_gradient
-    assert out.values is not None and out.stream is not None
-    lipschitz = view.model.lipschitz(view.weights)
+    assert out.pooled is not None and out.values is not None and out.stream is not None
+    lipschitz = view.lipschitz
     # CE rounds to 0 in float32 below about 1e-7 while the gradient does not: keep the bound above that rounding
     loss = view.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
     heads = gradient.shape[1]

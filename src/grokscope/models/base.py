@@ -46,10 +46,10 @@ class Output(NamedTuple):
     log_attention: Float[Tensor, "example head position"]
     """log α, finite even where α vanishes."""
     attention_logits: Float[Tensor, "example head position"]
-    pooled: Float[Tensor, "example head width"]
-    """h, the attention-weighted mean of the values, a row per head."""
+    pooled: Float[Tensor, "example head width"] | None = None
+    """h, the attention-weighted mean of the values, a row per head; only when asked for with `detail=True`."""
     values: Float[Tensor, "example head position width"] | None = None
-    """v_j; only when asked for with `detail=True`."""
+    """v_j; only when asked for."""
     stream: Float[Tensor, "example position d"] | None = None
     """e_j, what the last attention layer reads; only when asked for."""
 

@@ -121,16 +121,24 @@ class Transformer(Model):
             logits = logits + offset
         log_attention, attention = self._normalise(logits, frozen)
         values = (rows @ weights["W_V"]).unflatten(1, (self.heads, -1))
+        at_query = attention, log_attention, logits
+        if self.heads == 1 and self.readout == "residual" and not detail:
+            # α sums to 1, so the query may join the values: a small table instead of one addition an example
+            x = pool(values[:, 0] + query, attention[:, 0], plan)
+            return Output(self._unembed(x, weights), *at_query)
         pooled = torch.stack([pool(values[:, h], attention[:, h], plan) for h in range(self.heads)], 1)
         h = pooled.flatten(1)
         if self.readout == "minimal":
             answer = _mlp(h, weights, 0)
         else:
-            x = query + (h @ weights["W_O"] if self.heads > 1 else h)
-            answer = (x + _mlp(x, weights, 0)) @ weights["W_U"]
-        looked_up = lookup(values.flatten(1), plan).unflatten(2, (self.heads, -1)).transpose(1, 2) if detail else None
-        stream = lookup(rows, plan) if detail else None
-        return Output(answer, attention, log_attention, logits, pooled, looked_up, stream)
+            answer = self._unembed(query + (h @ weights["W_O"] if self.heads > 1 else h), weights)
+        if not detail:
+            return Output(answer, *at_query)
+        looked_up = lookup(values.flatten(1), plan).unflatten(2, (self.heads, -1)).transpose(1, 2)
+        return Output(answer, *at_query, pooled, looked_up, lookup(rows, plan))
+
+    def _unembed(self, x: Tensor, weights: dict[str, Tensor]) -> Tensor:
+        return (x + _mlp(x, weights, 0)) @ weights["W_U"]
 
     def _causal(
         self,
@@ -169,8 +177,8 @@ class Transformer(Model):
                 answer = x @ weights["W_U"] if last else x
         if not every_position:
             answer = answer.squeeze(1)
-        at_query = (attention, log_attention, logits, pooled)
-        details = (v, stream if self.readout == "residual" else x) if detail else (None, None)
+        at_query = (attention, log_attention, logits, pooled)[: 4 if detail else 3]
+        details = (v, stream if self.readout == "residual" else x) if detail else ()
         return Output(answer, *(t[:, :, -1] for t in at_query), *details)
 
     def _normalise(self, logits: Tensor, frozen: Tensor | None, future: Tensor | None = None) -> tuple[Tensor, Tensor]:

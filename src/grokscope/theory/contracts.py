@@ -64,6 +64,11 @@ def rate(value: Tensor, sizes: Sizes) -> str | None:
     return _unless((value > 0) & (value <= 1), value, "{:.6g} is outside (0, 1]")
 
 
+def everywhere(value: Tensor, sizes: Sizes) -> str | None:
+    """A distribution without zeros."""
+    return _unless(value > 0, value, "{:.6g} is not above 0; it must have mass at every position")
+
+
 def within_sequence(value: Tensor, sizes: Sizes) -> str | None:
     length = sizes["position"]
     return _unless((value >= 0) & (value < length), value, f"{{}} is outside a sequence of {length} positions")

@@ -54,22 +54,15 @@ class Equation:
     @property
     def symbols(self) -> list[tuple[str, ...]]:
         """Rows of symbol, argument and meaning."""
-        return [tuple(re.split(r"\s{2,}", line)) for part in self._paragraphs()[2:3] for line in self._rows(part)]
+        return [tuple(re.split(r"\s{2,}", line)) for line in self._paragraphs()[2].splitlines()]
 
     @property
     def remarks(self) -> list[str]:
         """What the docstring adds after the symbols."""
-        rest = self._paragraphs()[2:]
-        return [part.replace("\n", " ") for part in rest[1 if rest and self._rows(rest[0]) else 0 :]]
+        return [part.replace("\n", " ") for part in self._paragraphs()[3:]]
 
     def _paragraphs(self) -> list[str]:
         return inspect.cleandoc(self.function.__doc__ or "").split("\n\n")
-
-    def _rows(self, part: str) -> list[str]:
-        """The lines of a paragraph if it is a symbol map: its second column names arguments."""
-        lines = part.splitlines()
-        arguments = inspect.signature(self.function).parameters
-        return lines if all((re.split(r"\s{2,}", line) + [""])[1] in arguments for line in lines) else []
 
 
 _index: dict[tuple[str, str], Equation] = {}

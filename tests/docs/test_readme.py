@@ -1,0 +1,94 @@
+"""What the README says can be done: its commands run, its grid and its Python too, and what it names exists."""
+
+import importlib
+import re
+import sys
+
+import pytest
+import torch
+import typer
+from pages import CONTRIBUTING, DOCS, HAND_WRITTEN, README, ROOT, blocks, commands
+
+from grokscope.cli import main, work
+from grokscope.cli.look import ROOMS
+from grokscope.theory import kl_logit_gradient, oracle_target
+
+TINY = [
+    *("--set", "epochs=2", "--set", "log.every=1", "--set", "model.d=8", "--set", "model.d_mlp=16"),
+    *("--set", "task.train_size=40", "--set", "task.test_size=40", "--seeds", "1", "--device", "cpu", "--quiet"),
+]
+"""Appended to every training command: later words win."""
+
+
+def test_every_command_parses():
+    parsers = typer.main.get_command(work.app).commands
+    seen = set()
+    for page in HAND_WRITTEN:
+        for program, *words in commands(page):
+            if program == "grokscope":
+                name, *rest = words[2:] if words[0] == "--load" else words
+                parsers[name].make_context(name, rest)  # raises where an option or its value is wrong
+                seen.add(name)
+    assert {"demo", "train", "sweep", "runs", "report", "list", "bench"} <= seen
+
+
+def test_the_commands_work_one_after_another(tmp_path, monkeypatch, capsys):
+    """All but the demo and the bench, which no setting makes small, on a few examples for two epochs."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").symlink_to(DOCS)
+    (grid,) = blocks(README, "toml")
+    (tmp_path / grid.split()[1]).write_text(grid, encoding="utf-8")
+    done = set()
+    for program, *words in commands(README):
+        if program != "grokscope" or words[0] in ("demo", "bench", "--load"):
+            continue
+        words += TINY if words[0] in ("train", "sweep") else []
+        monkeypatch.setattr(sys, "argv", ["grokscope", *words])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        assert stop.value.code == 0, printed.err
+        assert printed.out.strip(), words
+        done.add(words[0])
+    assert done == {"train", "sweep", "report", "runs"}
+    assert (tmp_path / "fig3.html").stat().st_size > 10_000
+
+
+def test_what_is_loaded_is_explained_on_a_page():
+    (loaded,) = [words for words in commands(README) if "--load" in words]
+    assert any(words[: len(loaded)] == loaded for words in commands(DOCS / "adding-a-task.md"))
+
+
+def test_the_table_of_runs_is_read_from_python(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code = blocks(README, "python")[0]
+    assert code.count("epochs=1500") == 1
+    names = {}
+    exec(compile(code.replace("epochs=1500", "epochs=2"), "README.md", "exec"), names)
+    assert set(names["table"]["seed"]) == {0, 1, 2}
+    assert names["table"]["epoch"].max() == 2
+    assert "mlp_norm" in capsys.readouterr().out
+
+
+def test_the_prior_on_ones_own_scores():
+    names = {}
+    exec(compile(blocks(README, "python")[1], "README.md", "exec"), names)
+    scores, informative = names["scores"], names["informative"]
+    expected = 0.3 * kl_logit_gradient(scores.detach().softmax(-1), oracle_target(informative)) / 8
+    torch.testing.assert_close(scores.grad, expected)
+    assert names["mass"] == scores.softmax(-1)[:, :2].min()
+
+
+def test_every_make_target_exists():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    asked = {words[1] for page in (README, CONTRIBUTING) for words in commands(page) if words[0] == "make"}
+    assert {"demo", "test", "check"} <= asked <= targets
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_entry_named_in_the_table_exists(room):
+    (row,) = re.findall(rf"^\| {room} \|[^|]*\|(.*)\|$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    named = set(re.findall(r"`([\w-]+)`", row))
+    registry = getattr(importlib.import_module(f"grokscope.{ROOMS[room]}"), room)
+    assert named
+    assert named <= set(registry.entries())
