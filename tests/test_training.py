@@ -1,5 +1,6 @@
 """Training into a store: resuming, skipping, interrupting, teachers."""
 
+import errno
 import os
 import signal
 from dataclasses import replace
@@ -8,11 +9,11 @@ import pytest
 import torch
 
 import grokscope
-from grokscope.config import RunConfig
+from grokscope.config import Log, RunConfig
 from grokscope.errors import ConfigError, StoreError
 from grokscope.models.transformer import Transformer
 from grokscope.priors.kl import KL
-from grokscope.store import read_checkpoint
+from grokscope.store import list_runs, read_checkpoint
 from grokscope.tasks.modular import Modular
 from grokscope.training import resolve_device, teacher_attention, train, train_all
 
@@ -66,6 +67,29 @@ def test_ctrl_c_keeps_everything_and_the_same_call_goes_on(tiny, tmp_path):
             grokscope.read_metrics(r).to_pandas().drop(columns=["seconds", "seconds_per_step"]) for r in (a, b)
         )
         assert left.equals(right)
+
+
+def test_a_full_disk_is_one_clear_error_and_nothing_is_lost(tiny, tmp_path, monkeypatch):
+    config = replace(tiny, epochs=60, log=Log(every=5, keep=10))
+    fsync, calls = os.fsync, []
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) > 60:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(StoreError, match="disk full while writing"):
+            train(config, seeds=2, runs=tmp_path)
+    stopped = list_runs(tmp_path)
+    assert {run.status for run in stopped} == {"stopped"}
+    assert all(0 < run.epoch < 60 for run in stopped)
+    resumed, whole = train(config, seeds=2, runs=tmp_path), train(config, seeds=2, runs=tmp_path / "whole")
+    for a, b in zip(resumed, whole, strict=True):
+        left, right = read_checkpoint(a).tensors, read_checkpoint(b).tensors
+        assert all(torch.equal(left[name], right[name]) for name in right)
 
 
 def test_a_grid_of_different_shapes_trains_as_several_fleets(tiny, tmp_path):

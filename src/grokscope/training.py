@@ -119,24 +119,25 @@ class StoredRun:
         keep: bool,
     ) -> None:
         assert self.folder is not None
-        self.history += _history(rows)
-        self.folder.save(
-            epoch, rows, tensors, metadata, self.summary(), status=status, seconds=metadata["seconds"], keep=keep
-        )
-
-    def summary(self) -> dict[str, Any]:
-        """t_mem, t_grok and the last accuracies, as `grokscope runs` shows them."""
-        import pandas as pd
-
-        if not self.history:
-            return {}
-        last = self.history[-1]
-        accuracies = {"train_accuracy": last["train_accuracy"], "test_accuracy": last["test_accuracy"]}
-        return run_times(pd.DataFrame(self.history), window=self.config.stop.window).to_dict() | accuracies
+        history = self.history + _history(rows)
+        summary = _summary(history, self.config.stop.window)
+        seconds = metadata["seconds"]
+        self.folder.save(epoch, rows, tensors, metadata, summary, status=status, seconds=seconds, keep=keep)
+        self.history = history
 
     def close(self) -> None:
         if self.folder is not None:
             self.folder.close()
+
+
+def _summary(history: list[dict[str, float]], window: int) -> dict[str, Any]:
+    """t_mem, t_grok and the last accuracies, as `grokscope runs` shows them."""
+    import pandas as pd
+
+    if not history:
+        return {}
+    accuracies = {name: history[-1][name] for name in ("train_accuracy", "test_accuracy")}
+    return run_times(pd.DataFrame(history), window=window).to_dict() | accuracies
 
 
 def _history(rows: list[dict[str, Any]]) -> list[dict[str, float]]:

@@ -11,8 +11,8 @@ from pages import CONTRIBUTING, DOCS, blocks, commands
 from grokscope import load_runs
 
 SMALL = [
-    *("--set", "epochs=60", "--set", "log.every=10", "--set", "optim.lr=0.01"),
-    *("--set", "model.d=16", "--set", "model.d_mlp=32", "--seeds", "1", "--device", "cpu", "--json"),
+    *("--set", "epochs=80", "--set", "log.every=20", "--set", "task.train_size=150", "--set", "task.test_size=150"),
+    *("--set", "model.d=32", "--set", "model.d_mlp=64", "--seeds", "1", "--device", "cpu", "--json"),
 ]
 """Appended to every training command of a page: later words win."""
 
