@@ -1,0 +1,170 @@
+"""What a step and an evaluation are for ONE run: pure functions of its weights, state, data and numbers.
+
+Nothing here knows of lanes; `program.py` adds the run axis by vmap. `hyper` holds the run's own numbers as scalar tensors,
+named as in its config ("optim.lr"), so that runs with other numbers can share one program.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..measures import measures
+from ..measures.base import Side, View
+from ..models.lookup import Plan
+from ..optim import losses
+from ..optim.base import clip_scale
+from ..priors.base import Key
+from .layout import Layout
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..config import RunConfig
+    from ..models import Output
+    from .data import Batch
+
+Weights = dict[str, "Tensor"]
+Hyper = dict[str, "Tensor"]
+State = dict[str, dict[str, "Tensor"]]
+"""Per room (optim, filter), by name; a rule that works weight by weight has names such as mean/W_Q."""
+
+_ROOMS = ("optim", "filter", "prior", "constraint")
+"""Rooms whose numbers may differ between runs of one program."""
+
+
+def hyper_of(config: RunConfig) -> dict[str, float]:
+    """The numbers that are a run's own."""
+    values = {f"{room}.{name}": v for room in _ROOMS for name, v in getattr(config, room).lane_values().items()}
+    return values | {"epochs": float(config.epochs)}
+
+
+class OneRun:
+    """The rules of a run, apart from its own numbers and data."""
+
+    def __init__(self, config: RunConfig):
+        self.config = config
+        self.shape = config.task.shape
+        self.layout = Layout(config.model.parameters(self.shape))
+        self.task_loss = losses.get(config.loss)
+
+    # ── training ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def loss(self, weights: Weights, hyper: Hyper, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
+        """Task loss + prior + penalties."""
+        rooms = self._bind(hyper)
+        out = self.forward(weights, batch)
+        total = self._losses(out, batch).mean() + self._prior_loss(rooms, out, batch, step, seed)
+        return total + rooms["constraint"].penalty(weights) if self.config.constraint.qk_penalty else total
+
+    def update(self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, step: Tensor) -> tuple[Tensor, State]:
+        """Filter, clip, step, project."""
+        rooms = self._bind(hyper)
+        optim, filter = rooms["optim"], rooms["filter"]
+        now = step + 1
+        grad, filter_state = self._each(
+            filter.elementwise, flat, grad, state["filter"], lambda w, g, s, role: filter.apply(w, g, s, step=now)
+        )
+        grad = grad * clip_scale(grad.norm(), optim.clip)
+        lr = optim.rate(now / self.config.steps_per_epoch, hyper["epochs"])
+
+        def rule(w: Tensor, g: Tensor, s: dict[str, Tensor], role: Any) -> tuple[Tensor, dict[str, Tensor]]:
+            return optim.update(w, g, s, role=role, step=now, lr=lr)
+
+        flat, optim_state = self._each(optim.elementwise, flat, grad, state["optim"], rule)
+        if self.config.constraint.norm:
+            flat = self.layout.join(rooms["constraint"].project(self.layout.cut(flat), self.layout.parameters))
+        return flat, {"optim": optim_state, "filter": filter_state}
+
+    def masked_update(
+        self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, step: Tensor, mask: Tensor
+    ) -> tuple[Tensor, State]:
+        """A pruned weight has no gradient and stays exactly zero."""
+        flat, state = self.update(flat, grad * mask, state, hyper, step)
+        return flat * mask, state
+
+    def _each(
+        self,
+        elementwise: bool,
+        flat: Tensor,
+        grad: Tensor,
+        state: dict[str, Tensor],
+        rule: Callable[..., tuple[Tensor, dict[str, Tensor]]],
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Apply a rule to all weights as one vector, or to each weight in its own shape and role."""
+        if elementwise:
+            return rule(flat, grad, state, "matrix")
+        results: dict[str, Tensor] = {}
+        new_state: dict[str, Tensor] = {}
+        weights, grads = self.layout.cut(flat), self.layout.cut(grad)
+        for name, parameter in self.layout.parameters.items():
+            own = {key.removesuffix(f"/{name}"): s for key, s in state.items() if key.endswith(f"/{name}")}
+            results[name], own = rule(weights[name], grads[name], own, parameter.role)
+            new_state |= {f"{key}/{name}": s for key, s in own.items()}
+        return self.layout.join(results), new_state
+
+    # ── measuring ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def observe(self, weights: Weights, batch: Batch, offset: Tensor) -> tuple[Output, Tensor]:
+        """A forward pass with all details, and the cross-entropy of each answer; `offset` is added to the attention logits."""
+        out = self.forward(weights, batch, offset=offset, detail=True)
+        side = self._side(out, batch)
+        return out, losses.get("cross_entropy")(side.answers.float(), side.answer_labels)
+
+    def measure(
+        self,
+        weights: Weights,
+        hyper: Hyper,
+        out: Output,
+        cross_entropy: Tensor,
+        gradient: Tensor,
+        train: Batch,
+        test: Batch,
+        step: Tensor,
+        seed: Tensor,
+    ) -> dict[str, Tensor]:
+        """Every registered measure; `out`, `cross_entropy` and `gradient` are what `observe` saw of the training set."""
+        view = View(
+            model=self.config.model,
+            parameters=self.layout.parameters,
+            weights=weights,
+            train=self._side(out, train),
+            test=self._side(self.forward(weights, test), test),
+            cross_entropy=cross_entropy,
+            logit_gradient=gradient,
+            prior_loss=self._prior_loss(self._bind(hyper), out, train, step, seed),
+            lipschitz=self.config.model.lipschitz(weights),
+        )
+        return {name: value.float() for measure in measures.entries().values() for name, value in measure(view).items()}
+
+    # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def forward(self, weights: Weights, batch: Batch, **how: Any) -> Output:
+        plan = Plan(batch["row"], batch["order"], batch["starts"])
+        every = self.shape.every_position
+        return self.config.model.forward(weights, plan, frozen=batch.get("frozen"), every_position=every, **how)
+
+    def _losses(self, out: Output, batch: Batch) -> Tensor:
+        """The loss of each example; a next-token loss is averaged over positions."""
+        labels = batch["labels"]
+        each = self.task_loss(out.logits.float().flatten(0, -2), labels.flatten())
+        return each.view(labels.shape).mean(1) if labels.ndim > 1 else each
+
+    def _side(self, out: Output, batch: Batch) -> Side:
+        labels = batch["labels"]
+        answer_labels = labels if labels.ndim == 1 else labels[:, -1]
+        return Side(out, self._losses(out, batch), answer_labels, batch["informative"])
+
+    def _prior_loss(self, rooms: dict[str, Any], out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
+        prior = rooms["prior"]
+        epoch = step / self.config.steps_per_epoch
+        return prior.weight(epoch) * prior.penalty(out, batch["target"], Key(seed, step))
+
+    def _bind(self, hyper: Hyper) -> dict[str, Any]:
+        """The config's rooms with the run's own numbers in their fields."""
+        rooms = {}
+        for room in _ROOMS:
+            own = {key.removeprefix(f"{room}."): value for key, value in hyper.items() if key.startswith(f"{room}.")}
+            rooms[room] = dataclasses.replace(getattr(self.config, room), **own)
+        return rooms
