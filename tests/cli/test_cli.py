@@ -104,8 +104,8 @@ def test_train_from_a_file_with_settings_on_top(run, tmp_path):
 
 
 def test_sweep_trains_the_product(run, tmp_path):
-    grid = 'seeds = 2\nepochs = 5\n[model]\nd = 8\nd_mlp = 8\n[log]\nevery = 5\n[grid]\n"task.p" = [5, 7]\nprior.beta = [0.0, 0.5]\n'
-    (tmp_path / "grid.toml").write_text(grid)
+    base = "seeds = 2\nepochs = 5\n[model]\nd = 8\nd_mlp = 8\n[log]\nevery = 5\n"
+    (tmp_path / "grid.toml").write_text(base + '[grid]\n"task.p" = [5, 7]\nprior.beta = [0.0, 0.5]\n')
     code, out, _ = run("sweep", "grid.toml", "--json")
     assert code == 0
     points = [(r["config"]["task"]["p"], r["config"]["prior"]["beta"], r["config"]["seed"]) for r in json.loads(out)]

@@ -1,0 +1,54 @@
+"""Results of experiments, compact enough for a repository: one row a run, and thinned curves, as Parquet."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import StoreError
+from .disk import make_folder, write, write_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Results(NamedTuple):
+    """What is kept of an experiment."""
+
+    about: dict[str, Any]
+    """Experiment, scale, versions, device, run-steps and seconds."""
+    runs: pd.DataFrame
+    """One row a run."""
+    curves: pd.DataFrame
+    """Thinned metrics of all runs, with a column `run`."""
+
+
+def save_results(folder: Path, results: Results) -> Path:
+    """Write to <folder>/<experiment>/<scale>/."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    target = folder / results.about["experiment"] / results.about["scale"]
+    make_folder(target)
+    for name, table in (("runs", results.runs), ("curves", results.curves)):
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), sink, compression="zstd", compression_level=19)
+        write(target / f"{name}.parquet", sink.getvalue().to_pybytes())
+    write_json(target / "about.json", results.about)
+    return target
+
+
+def load_results(folder: Path, experiment: str, scale: str) -> Results | None:
+    """What is stored of an experiment at a scale; None if it was not run."""
+    import pandas as pd
+
+    target = folder / experiment / scale
+    if not (target / "about.json").exists():
+        return None
+    try:
+        about = json.loads((target / "about.json").read_text(encoding="utf-8"))
+        runs, curves = (pd.read_parquet(target / f"{name}.parquet") for name in ("runs", "curves"))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{target}: damaged results ({error})") from error
+    return Results(about, runs, curves)
