@@ -22,6 +22,9 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+docs: $(VENV)/.installed
+	$(BIN)/grokscope claims --markdown > docs/claims.md
+
 clean:
 	rm -rf $(VENV) build dist demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
 

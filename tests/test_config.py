@@ -99,6 +99,10 @@ def test_choosing_another_kind_forgets_the_old_one():
             ["task.distractors=0", "prior.target=adversarial"],
             "prior.target: an adversarial target needs at least one distractor",
         ),
+        (
+            ["task=ar-parity", "model.scope=causal", "constraint.attention=oracle"],
+            "constraint.attention: task ar-parity cannot",
+        ),
         (["optim.clip=-1"], "optim.clip: -1.0 is below 0"),
         (["stop.accuracy=2"], "stop.accuracy: 2.0 is outside [0, 1]"),
         (["log.every=0"], "log.every: 0 is below 1"),

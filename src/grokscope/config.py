@@ -105,6 +105,8 @@ class RunConfig(Settings):
                 getattr(self, part).check()
                 if part == "prior":
                     self.prior.check_task(self.task)
+                if part == "constraint":
+                    self.constraint.check_model(self.model.parameters(self.task.shape))
             except ConfigError as error:
                 raise error.within(part) from None
         losses.get(self.loss)
@@ -117,16 +119,10 @@ class RunConfig(Settings):
             f"{self.batch_size} is outside 0 … {shape.train_size}, the number of training examples",
         )
         if shape.every_position:
-            require(
-                getattr(self.model, "scope", "") == "causal",
-                "model.scope",
-                f'task {self.task.kind} needs scope = "causal"',
-            )
-            require(
-                self.constraint.attention == "learned",
-                "constraint.attention",
-                f"task {self.task.kind} cannot freeze attention",
-            )
+            task, scope = f"task {self.task.kind}", getattr(self.model, "scope", None)
+            require(scope is not None, "model", f"{task} needs a model that answers at every position")
+            require(scope == "causal", "model.scope", f'{task} needs scope = "causal"')
+            require(self.constraint.attention == "learned", "constraint.attention", f"{task} cannot freeze attention")
         return self
 
     @property

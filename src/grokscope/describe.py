@@ -25,7 +25,7 @@ def field_docs(settings: type[Settings]) -> dict[str, str]:
         assert isinstance(tree, ast.ClassDef)
         for field, doc in zip(tree.body, tree.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(doc):
-                docs[field.target.id] = inspect.cleandoc(ast.literal_eval(doc.value))  # type: ignore[attr-defined]
+                docs[field.target.id] = " ".join(ast.literal_eval(doc.value).split())  # type: ignore[attr-defined]
     return docs
 
 

@@ -13,7 +13,7 @@ from .config import RunConfig
 from .describe import differences, field_docs
 from .errors import ConfigError, StoreError
 from .figures import RunCurves
-from .report import Page, Picture, RunRow, Setting, render, standard_pictures
+from .report import Page, Picture, RunRow, Section, Setting, render, standard_pictures
 from .settings import flatten
 from .store import RunInfo, read_metrics
 
@@ -96,6 +96,7 @@ def build_page(
     meanings: Mapping[str, str] | None = None,
     verdict: Sequence[str] | None = None,
     what: Sequence[str] = (),
+    sections: Sequence[Section] = (),
 ) -> tuple[str, tuple[Picture, ...]]:
     """The page as HTML, and its pictures. `arms` names each run's condition; by default by what differs."""
     if not runs:
@@ -112,6 +113,7 @@ def build_page(
         arms=tuple((arm, (meanings or {}).get(arm, "")) for arm in dict.fromkeys(arms)),
         settings=tuple(settings_of(runs)),
         pictures=pictures,
+        sections=tuple(sections),
         runs=tuple(
             RunRow(
                 id=run.id,

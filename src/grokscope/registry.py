@@ -29,7 +29,7 @@ class Registry(Generic[T]):
     def register(self, name: str) -> Callable[[T], T]:
         def add(entry: T) -> T:
             if name in self._entries:
-                raise ValueError(f"{self.field} {name!r} is registered twice")
+                raise ConfigError(self.field, f"{name!r} is registered twice; choose another name")
             self._entries[name] = entry
             if isinstance(entry, type):
                 entry.kind = name  # type: ignore[attr-defined]

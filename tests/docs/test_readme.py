@@ -9,7 +9,8 @@ import torch
 import typer
 from pages import CONTRIBUTING, DOCS, HAND_WRITTEN, README, ROOT, blocks, commands
 
-from grokscope.cli import main, work
+from grokscope.cli import main
+from grokscope.cli.app import app
 from grokscope.cli.look import ROOMS
 from grokscope.theory import kl_logit_gradient, oracle_target
 
@@ -21,7 +22,9 @@ TINY = [
 
 
 def test_every_command_parses():
-    parsers = typer.main.get_command(work.app).commands
+    with pytest.raises(SystemExit):
+        main(["--version"])  # registers all commands
+    parsers = typer.main.get_command(app).commands
     seen = set()
     for page in HAND_WRITTEN:
         for program, *words in commands(page):

@@ -20,7 +20,12 @@ from grokscope.training import train_all
 def runs_of(**arms):
     """A table of runs from lists of grokking times; None never grokked by epoch 10000."""
     rows = [
-        {"arm": arm, "t_grok": t, "epoch": 10000 if t is None else t + 100, "best_test_accuracy": 0.1 if t is None else 1.0}
+        {
+            "arm": arm,
+            "t_grok": t,
+            "epoch": 10000 if t is None else t + 100,
+            "best_test_accuracy": 0.1 if t is None else 1.0,
+        }
         for arm, times in arms.items()
         for t in times
     ]
@@ -36,7 +41,10 @@ def test_every_experiment_is_well_formed(name, scale):
     assert {arm for arm, _ in configs} == set(experiment.arms)
     assert len(configs) == len(experiment.arms) * (experiment.seeds if scale == "full" else experiment.quick_seeds)
     assert scale == "quick" or (experiment.seeds >= 5 and all(config.epochs >= 10_000 for _, config in configs))
-    assert all(claim.statement.endswith(".") and "olds" in claim.rule or "log-rank" in claim.rule for claim in experiment.claims)
+    assert all(
+        (claim.statement.endswith(".") and "olds" in claim.rule) or "log-rank" in claim.rule
+        for claim in experiment.claims
+    )
     assert len({claim.name for claim in experiment.claims}) == len(experiment.claims)
 
 
@@ -70,7 +78,9 @@ def test_broken_line_finds_slope_and_floor():
     generator = np.random.default_rng(1)
     betas = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0]
     rows = [
-        {"arm": f"{b}", "prior.beta": b, "t_grok": max(1500, 800 + 30 / b) + generator.normal(0, 60)} for b in betas for _ in range(5)
+        {"arm": f"{b}", "prior.beta": b, "t_grok": max(1500, 800 + 30 / b) + generator.normal(0, 60)}
+        for b in betas
+        for _ in range(5)
     ]
     judge = broken_line([str(b) for b in betas], lambda runs: 1 / runs["prior.beta"], "1/β", draws=200)
     ruling = judge(pd.DataFrame(rows))

@@ -52,7 +52,7 @@ def test_accuracy_has_two_rows_of_panels_that_share_scales(runs):
 
 def test_accuracy_marks_phases_and_grokking_of_the_middle_seed(runs):
     figure = figures.accuracy_and_divergence(runs)
-    assert legend(figure)[-3:] == ["1 memorisation", "2 plateau", "3 grokking"]
+    assert legend(figure)[-3:] == ["1 memorisation", "2 plateau", "4 grokking"]
     below = figure.axes[1]
     edges = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in below.patches]
     assert edges == [(1, 50), (50, 650), (650, 1000)]

@@ -41,6 +41,15 @@ class Pairs(NamedTuple):
     exhaustive: bool
     """Whether these are all pairs that begin with a test input."""
 
+    def sample(self, most: int) -> Pairs:
+        """At most so many of the pairs, spread evenly over all changes and inputs."""
+        if len(self.first) <= most:
+            return self
+        pick = torch.linspace(0, len(self.first) - 1, most).round().long()
+        return self._replace(
+            first=self.first[pick], tokens=self.tokens[pick], position=self.position[pick], exhaustive=False
+        )
+
 
 def pairs_of(config: RunConfig, limit: int = LIMIT) -> Pairs | None:
     """Pairs for one run; None for a task that is not a table of operands, or has no such pairs."""

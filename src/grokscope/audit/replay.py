@@ -88,7 +88,9 @@ def replay(config: RunConfig, weights: dict[str, Tensor], epoch: int, pairs: Pai
     mine = _look(config, weights, inputs)
     heads = mine.attention.shape[1]
     margin, spread, pair_least, steepest = math.inf, 0.0, math.inf, 0.0
-    for first, tokens, position in zip(*(t.split(CHUNK) for t in (pairs.first, pairs.tokens, pairs.position)), strict=True):
+    for first, tokens, position in zip(
+        *(t.split(CHUNK) for t in (pairs.first, pairs.tokens, pairs.position)), strict=True
+    ):
         other = _look(config, weights, Examples(tokens, inputs.labels[first], inputs.informative[first]))
         one = _select(mine, first)
         margin = min(margin, output_separation(one.logits, other.logits).min().item())

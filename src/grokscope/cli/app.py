@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ..errors import ConfigError
+from ..errors import ConfigError, GrokscopeError
 
 app = typer.Typer(
     name="grokscope",
@@ -66,8 +67,11 @@ def load_file(path: Path) -> None:
     if spec is None or spec.loader is None:
         raise ConfigError("--load", f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and inspect look a class's module up there
     try:
         spec.loader.exec_module(module)
+    except GrokscopeError:
+        raise
     except Exception as error:
         raise ConfigError("--load", f"{path} could not be imported: {type(error).__name__}: {error}") from error
 

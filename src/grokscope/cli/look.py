@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from ..store import RunInfo
 
+COLUMNS = 6
+"""Settings shown in a table of runs; the seed is the last of them."""
+
 ROOMS = {
     "tasks": "tasks",
     "models": "models",
@@ -164,7 +167,9 @@ def table_of_runs(found: Sequence[RunInfo]) -> None:
         return
     flat = [flatten(run.config) for run in found]
     names = dict.fromkeys(name for settings in flat for name in settings)
-    differing = [n for n in names if len({str(s.get(n)) for s in flat}) > 1 or n == "seed"]
+    common = [n for n in names if n == "seed" or n.endswith(".kind") or all(n in settings for settings in flat)]
+    differing = [n for n in common if len({str(s.get(n)) for s in flat}) > 1 or n == "seed"]
+    differing, hidden = differing[-COLUMNS:], differing[:-COLUMNS]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for header in ("run", *differing, "status", "epoch", "t_mem", "t_grok", "train", "test"):
         table.add_column(header, justify="left" if header in ("run", "status") else "right", no_wrap=True)
@@ -178,6 +183,8 @@ def table_of_runs(found: Sequence[RunInfo]) -> None:
     console.print(
         table, soft_wrap=True, width=max(console.width, 200)
     )  # a narrow screen wraps lines rather than losing columns
+    if hidden:
+        print(f"(also different: {', '.join(hidden)}; --json shows all)", file=sys.stderr)
     for run in found:
         if run.problem:
             print(run.problem, file=sys.stderr)

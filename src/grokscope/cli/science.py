@@ -17,9 +17,13 @@ Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder 
 @app.command()
 def reproduce(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME…]", help="Experiments; none lists them.")] = None,
-    full: Annotated[bool, typer.Option("--full/--quick", help="The paper's sizes (GPU), or minutes on two cores.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="The paper's sizes (GPU), or minutes on two cores.")
+    ] = False,
     every: Annotated[bool, typer.Option("--all", help="Every experiment.")] = False,
-    seeds: Annotated[int | None, typer.Option("--seeds", min=1, help="Seeds per arm; by default the experiment's.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", min=1, help="Seeds per arm; by default the experiment's.")
+    ] = None,
     runs: Annotated[Path, typer.Option("--runs", metavar="DIR", help="Folder of the runs.")] = Path("runs"),
     results: Results = Path("results"),
     device: Device = "auto",
@@ -40,7 +44,9 @@ def reproduce(
     chosen = list(all_experiments().values()) if every else [find_experiment(name) for name in names or []]
     rows = []
     for experiment in chosen:
-        rows += _reproduce(experiment, "full" if full else "quick", seeds, runs, results, device, lanes, quiet or as_json)
+        rows += _reproduce(
+            experiment, "full" if full else "quick", seeds, runs, results, device, lanes, quiet or as_json
+        )
         if not as_json:
             _print([row for row in rows if row["experiment"] == experiment.name])
     if as_json:
@@ -48,7 +54,14 @@ def reproduce(
 
 
 def _reproduce(
-    experiment: Any, scale: Any, seeds: int | None, runs: Path, results: Path, device: str, lanes: int | None, quiet: bool
+    experiment: Any,
+    scale: Any,
+    seeds: int | None,
+    runs: Path,
+    results: Path,
+    device: str,
+    lanes: int | None,
+    quiet: bool,
 ) -> list[dict[str, Any]]:
     import time
 
@@ -84,16 +97,21 @@ def claims(
     results: Results = Path("results"),
     scale: Annotated[str, typer.Option(help="full or quick")] = "full",
     markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", metavar="DIR", help="Also redraw every picture into DIR.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """The ledger: every claim with what was measured and its verdict, rebuilt from stored results without training."""
-    from ..experiments.ledger import as_markdown, ledger
+    from ..experiments.ledger import as_markdown, draw_all, ledger
 
     if scale not in ("full", "quick"):
         raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
     rows = ledger(results, scale)
     if not rows:
         raise ConfigError("--results", f"{results} holds no {scale} results yet; run grokscope reproduce")
+    if pictures:
+        draw_all(results, scale, pictures)
     if as_json:
         print(json.dumps(rows, indent=1))
     elif markdown:

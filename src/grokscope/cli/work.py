@@ -63,6 +63,8 @@ def train(
     model: Annotated[str | None, typer.Option(help="Kind of model.")] = None,
     optim: Annotated[str | None, typer.Option(help="Kind of optimizer.")] = None,
     prior: Annotated[str | None, typer.Option(help="Kind of prior.")] = None,
+    filter: Annotated[str | None, typer.Option(help="Kind of gradient filter.")] = None,
+    loss: Annotated[str | None, typer.Option(help="Name of the loss.")] = None,
     seeds: Seeds = "1",
     runs: Runs = Path("runs"),
     device: Device = "auto",
@@ -83,7 +85,7 @@ def train(
 
     from ..sweeps import read_config
 
-    kinds = {"task": task, "model": model, "optim": optim, "prior": prior}
+    kinds = {"task": task, "model": model, "optim": optim, "prior": prior, "filter": filter, "loss": loss}
     config = read_config(file, {k: v for k, v in kinds.items() if v} | parse_sets(settings))
     stored = _train(
         [replace(config, seed=s) for s in parse_seeds(seeds)],

@@ -28,7 +28,9 @@ def run_rows(runs: Sequence[RunInfo], arms: Sequence[str]) -> tuple[pd.DataFrame
     for run, arm in zip(runs, arms, strict=True):
         metrics = read_metrics(run).to_pandas()
         settings = flatten(run.config)
-        rows.append({"run": run.id, "arm": arm, "status": run.status, "seconds": run.seconds, **settings, **measured(metrics)})
+        rows.append(
+            {"run": run.id, "arm": arm, "status": run.status, "seconds": run.seconds, **settings, **measured(metrics)}
+        )
         curves.append(thin(metrics).assign(run=run.id))
     table = pd.DataFrame(rows)
     keep = [name for name in table if "." not in name or table[name].astype(str).nunique() > 1]
@@ -99,7 +101,12 @@ def curves_from(results: Results) -> list[RunCurves]:
 
 
 def _phases(row: dict[str, Any]) -> list[tuple[str, int, int | None]]:
-    borders = [("memorisation", 0), ("plateau", _whole(row["t_mem"])), ("resurgence", _whole(row["t_c"])), ("grokking", _whole(row["t_grok"]))]
+    borders = [
+        ("memorisation", 0),
+        ("plateau", _whole(row["t_mem"])),
+        ("resurgence", _whole(row["t_c"])),
+        ("grokking", _whole(row["t_grok"])),
+    ]
     known = [(name, start) for name, start in borders if start is not None]
     ends = [start for _, start in known[1:]] + [int(row["epoch"])]
     return [(name, start, end) for (name, start), end in zip(known, ends, strict=True)]

@@ -56,6 +56,14 @@ def draw(experiment: Experiment, results: Results, folder: Path) -> list[Path]:
     return stems
 
 
+def draw_all(folder: Path, scale: str, target: Path) -> None:
+    """Every picture of every experiment with stored results."""
+    for experiment in all_experiments().values():
+        results = load_results(folder, experiment.name, scale)
+        if results is not None:
+            draw(experiment, results, target)
+
+
 def as_markdown(rows: Iterable[dict[str, Any]]) -> str:
     """docs/claims.md"""
     lines = [

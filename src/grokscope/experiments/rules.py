@@ -94,7 +94,10 @@ def _best(runs: pd.DataFrame, arm: str) -> float:
 
 
 def in_most_runs(
-    arms: Sequence[str], good: Callable[[pd.DataFrame], pd.Series], words: Callable[[pd.DataFrame], str], share: float = 0.8
+    arms: Sequence[str],
+    good: Callable[[pd.DataFrame], pd.Series],
+    words: Callable[[pd.DataFrame], str],
+    share: float = 0.8,
 ) -> Judge:
     """Holds if `good` is true of at least `share` of the runs to which it applies (missing values do not count), arm by arm."""
 
@@ -130,37 +133,44 @@ def broken_line(arms: Sequence[str], x: Callable[[pd.DataFrame], pd.Series], nam
         if len(np.unique(at)) < 4:
             words = f"only {len(np.unique(at))} values of {name} with runs that grokked; {never} runs never did."
             return Ruling(verdict="not decided", measured=words, numbers={"never": never})
-        floor, slope, r2 = _fit(at, t)
+        floor, start, slope, r2 = _fit(at, t)
         generator = np.random.default_rng(0)
         slopes = []
         for _ in range(draws):
             chosen = generator.integers(0, len(t), len(t))
             if len(np.unique(at[chosen])) >= 3:
-                slopes.append(_fit(at[chosen], t[chosen])[1])
+                slopes.append(_fit(at[chosen], t[chosen])[2])
         low, high = np.quantile(slopes, [0.025, 0.975])
-        measured = (
-            f"t_grok = max({floor:,.0f}, … + {slope:,.4g} · {name}), slope 95 % interval {low:,.4g} to {high:,.4g}, "
-            f"R² = {r2:.2f}, {len(t)} runs grokked, {never} never."
-        )
-        told = {"floor": floor, "slope": slope, "interval": [low, high], "r2": r2, "n": len(t), "never": never}
+        line = f"{start:,.0f} + {slope:,.3g} · {name}"
+        best = f"t_grok = {line}, no floor" if floor is None else f"t_grok = max({floor:,.0f}, {line})"
+        measured = f"{best}; slope 95 % interval {low:,.3g} to {high:,.3g}, R² = {r2:.2f}, {len(t)} runs grokked, {never} never."
+        told = {
+            "floor": floor,
+            "start": start,
+            "slope": slope,
+            "interval": [low, high],
+            "r2": r2,
+            "n": len(t),
+            "never": never,
+        }
         return Ruling(verdict="holds" if low > 0 and r2 >= 0.8 else "does not hold", measured=measured, numbers=told)
 
     return judge
 
 
-def _fit(x: np.ndarray, t: np.ndarray) -> tuple[float, float, float]:
-    """Floor, slope and R² of the best max(floor, a + b·x)."""
-    best = (np.inf, float(t.mean()), 0.0)
-    levels = np.unique(x)
-    for place in range(len(levels) - 1):
-        left, right = x <= levels[place], x > levels[place]
-        floor = t[left].mean() if place >= 0 and left.any() else -np.inf
-        if len(np.unique(x[right])) < 2:
-            continue
-        b, a = np.polyfit(x[right], t[right], 1)
-        error = ((np.maximum(floor, a + b * x) - t) ** 2).sum()
-        best = min(best, (error, float(floor), float(b)))
-    b, a = np.polyfit(x, t, 1)
-    best = min(best, (((a + b * x - t) ** 2).sum(), float("-inf"), float(b)))
+def _fit(x: np.ndarray, t: np.ndarray) -> tuple[float | None, float, float, float]:
+    """Floor (None without one), start, slope and R² of the best max(floor, start + slope·x); the floor takes the left arms."""
+    slope, start = np.polyfit(x, t, 1)
+    fits: list[tuple[float, float | None, float, float]] = [(((start + slope * x - t) ** 2).sum(), None, start, slope)]
+    for level in np.unique(x)[:-2]:
+        floor = t[x <= level].mean()
+        slope, start = np.polyfit(x[x > level], t[x > level], 1)
+        fits.append((((np.maximum(floor, start + slope * x) - t) ** 2).sum(), floor, start, slope))
+    error, best, start, slope = min(fits, key=lambda fit: fit[0])
     spread = ((t - t.mean()) ** 2).sum()
-    return best[1], best[2], 1 - best[0] / spread if spread else 0.0
+    return (
+        None if best is None else float(best),
+        float(start),
+        float(slope),
+        float(1 - error / spread) if spread else 0.0,
+    )

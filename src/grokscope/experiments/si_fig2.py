@@ -26,7 +26,13 @@ experiment(
     question="Are norm control and structure both needed, and do they suffice together?",
     base=PAPER,
     arms=crossed(NORM, PRIOR)
-    | {"norm-matched, adversarial, qk penalty": {**NORM["norm-matched"], **PRIOR["adversarial"], "constraint.qk_penalty": 0.5}},
+    | {
+        "norm-matched, adversarial, qk penalty": {
+            **NORM["norm-matched"],
+            **PRIOR["adversarial"],
+            "constraint.qk_penalty": 0.5,
+        }
+    },
     quick=QUICK,
     claims=[
         Claim(

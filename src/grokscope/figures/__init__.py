@@ -2,6 +2,7 @@
 
 from .accuracy import accuracy_and_divergence
 from .attention import attention_mass
+from .audit import bound_ratio, divergence_under_envelope, mass_against_threshold, norm_against_decay
 from .data import RunCurves, recorded
 from .gradient import gradient_under_bound
 from .layout import outcomes
@@ -14,9 +15,13 @@ __all__ = [
     "accuracy_and_divergence",
     "arm_colours",
     "attention_mass",
+    "bound_ratio",
+    "divergence_under_envelope",
     "gradient_under_bound",
     "grokking_times",
+    "mass_against_threshold",
     "mlp_norm",
+    "norm_against_decay",
     "outcomes",
     "recorded",
     "save",

@@ -37,7 +37,7 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
         if divergence:
             draw_seeds(axes[1, arm], members, "D", colours[name], "D")
         for row, ax in enumerate(axes[:, arm]):
-            shade_phases(ax, middle(members), names, strip=row == 0)
+            shade_phases(ax, middle(members), strip=row == 0)
             mark_time(ax, members, "t_grok", seeds=row == 0)
     if divergence:
         log_values(axes[1, 0])

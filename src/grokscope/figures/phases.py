@@ -15,16 +15,16 @@ from .style import PHASE_COLOURS, SMALL
 TIME_LINES = {"t_mem": ":", "t_grok": "--"}
 
 
+PHASES = ("memorisation", "plateau", "resurgence", "grokking")
+"""The paper's numbering: grokking is phase 4 also where a run skips phase 3."""
+
+
 def phase_names(runs: Sequence[RunCurves]) -> list[str]:
-    """All phases that occur, in the order in which runs go through them; a run may skip some."""
-    place: dict[str, int] = {}
-    for run in runs:
-        for index, (name, *_) in enumerate(run.phases):
-            place[name] = max(index, place.get(name, 0))
-    return sorted(place, key=lambda name: place[name])
+    """All phases that occur, in the order of their numbers."""
+    return sorted({name for run in runs for name, *_ in run.phases}, key=PHASES.index)
 
 
-def shade_phases(ax: Axes, run: RunCurves, names: Sequence[str], *, strip: bool) -> None:
+def shade_phases(ax: Axes, run: RunCurves, *, strip: bool) -> None:
     """Pale bands behind the data; with `strip` also a stronger strip above the panel with the numbers of the phases.
 
     Needs the final limits of the epoch axis.
@@ -34,8 +34,8 @@ def shade_phases(ax: Axes, run: RunCurves, names: Sequence[str], *, strip: bool)
         left, right = max(start, low), min(run.last_epoch if end is None else end, high)
         if right <= left:
             continue
-        number = list(names).index(name)
-        colour = PHASE_COLOURS[number % len(PHASE_COLOURS)]
+        number = PHASES.index(name)
+        colour = PHASE_COLOURS[number]
         ax.axvspan(left, right, color=colour, alpha=0.45, lw=0, zorder=0)
         if strip:
             ax.axvspan(left, right, ymin=1.015, ymax=1.085, color=colour, lw=0, clip_on=False)
@@ -48,8 +48,9 @@ def shade_phases(ax: Axes, run: RunCurves, names: Sequence[str], *, strip: bool)
 def phase_entries(names: Sequence[str]) -> list[tuple[Patch, str]]:
     """Legend entries: a patch for each phase, with its number and name."""
     return [
-        (Patch(facecolor=PHASE_COLOURS[number % len(PHASE_COLOURS)]), f"{number + 1} {name}")
-        for number, name in enumerate(names)
+        (Patch(facecolor=PHASE_COLOURS[number]), f"{number + 1} {name}")
+        for number, name in enumerate(PHASES)
+        if name in names
     ]
 
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 @measures.register("norms")
 def norms(view: View) -> dict[str, Tensor]:
     each = {name: weight.norm() for name, weight in view.weights.items()}
-    mlp = torch.stack([each[name] for name, p in view.parameters.items() if p.part == "mlp"])
+    zero = torch.zeros((), device=view.lipschitz.device)
+    mlp = torch.stack([zero, *(each[name] for name, p in view.parameters.items() if p.part == "mlp")])
     return {
         "mlp_norm": mlp.norm(),
         "lipschitz": view.lipschitz,

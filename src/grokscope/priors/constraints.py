@@ -35,6 +35,12 @@ class Constraints(Settings):
         require(self.norm >= 0, "norm", f"{self.norm} is below 0")
         require(self.qk_penalty >= 0, "qk_penalty", f"{self.qk_penalty} is below 0")
 
+    def check_model(self, parameters: dict[str, Parameter]) -> None:
+        """Raise ConfigError where a constraint finds nothing to hold."""
+        has_mlp = any(p.part == "mlp" for p in parameters.values())
+        require(self.norm == 0 or has_mlp, "norm", "this model has no MLP whose norm could be matched")
+        require(self.qk_penalty == 0 or "W_Q" in parameters, "qk_penalty", "this model has no W_Q and W_K to penalise")
+
     def structure(self) -> dict[str, object]:
         return {"norm": self.norm > 0, "qk_penalty": self.qk_penalty > 0, "frozen": self.attention != "learned"}
 

@@ -1,6 +1,6 @@
 """Report: pictures and tables ─► one HTML page that needs nothing but itself."""
 
-from .page import Page, RunRow, Setting, render
-from .pictures import Picture, standard_pictures
+from .page import Page, RunRow, Section, Setting, render
+from .pictures import Picture, picture_of, standard_pictures
 
-__all__ = ["Page", "Picture", "RunRow", "Setting", "render", "standard_pictures"]
+__all__ = ["Page", "Picture", "RunRow", "Section", "Setting", "picture_of", "render", "standard_pictures"]

@@ -51,6 +51,23 @@ class RunRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of a page with a subject of its own: words, a table, pictures."""
+
+    name: str
+    """A word for links."""
+    title: str
+    """Headline."""
+    text: tuple[str, ...] = ()
+    """A paragraph each."""
+    header: tuple[str, ...] = ()
+    """Names of the table's columns."""
+    rows: tuple[tuple[str, ...], ...] = ()
+    """Rows of the table; the first cell names the row."""
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """All that a page says. Text is plain text: HTML in it is shown, not obeyed."""
 
@@ -68,6 +85,8 @@ class Page:
     """The settings, arms' differences included."""
     pictures: tuple[Picture, ...] = ()
     """See `standard_pictures`."""
+    sections: tuple[Section, ...] = ()
+    """What comes between the pictures and the table of runs."""
     runs: tuple[RunRow, ...] = ()
     """All runs the page speaks of."""
     command: str

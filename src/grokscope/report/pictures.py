@@ -117,18 +117,13 @@ def standard_pictures(
         if not recorded(runs, plan.needs):
             continue
         draw = partial(figures.grokking_times, medians=medians) if plan.draw is figures.grokking_times else plan.draw
-        figure = draw(runs)
-        width, height = figure.get_size_inches()
-        pictures.append(
-            Picture(
-                name=plan.draw.__name__,
-                title=plan.title,
-                caption=plan.caption,
-                alt=f"{plan.shows} {told}.",
-                width=float(width),
-                height=float(height),
-                svg=figures.to_svg(figure),
-                png=figures.to_png(figure),
-            )
-        )
+        name = plan.draw.__name__
+        pictures.append(picture_of(draw(runs), name, plan.title, plan.caption, f"{plan.shows} {told}."))
     return tuple(pictures)
+
+
+def picture_of(figure: Figure, name: str, title: str, caption: str, alt: str) -> Picture:
+    """A drawn figure as a picture of a page."""
+    width, height = map(float, figure.get_size_inches())
+    svg, png = figures.to_svg(figure), figures.to_png(figure)
+    return Picture(name=name, title=title, caption=caption, alt=alt, width=width, height=height, svg=svg, png=png)

@@ -33,7 +33,9 @@ def save_results(folder: Path, results: Results) -> Path:
     make_folder(target)
     for name, table in (("runs", results.runs), ("curves", results.curves)):
         sink = pa.BufferOutputStream()
-        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), sink, compression="zstd", compression_level=19)
+        pq.write_table(
+            pa.Table.from_pandas(table, preserve_index=False), sink, compression="zstd", compression_level=19
+        )
         write(target / f"{name}.parquet", sink.getvalue().to_pybytes())
     write_json(target / "about.json", results.about)
     return target

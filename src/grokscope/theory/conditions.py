@@ -154,9 +154,9 @@ def pair_condition(
     α'_j  other_mass  for the other
     γ     gamma       c / (L_max Δ_emb)
 
-    This is weaker than B_γ: one of the two may have no attention at all. Two positions, linear attention, h = μ for the
-    one input and h' = v'_j for the other, f linear: every pair is told apart, γ = 1, and α_j = 0. So "zero test error
-    implies B_γ" (Thm 4.3) does not follow.
+    This is weaker than B_γ: one of the two may have no attention at all. Say the one token scores 0, the other 3, and the
+    only other position 1 (linear attention): h = μ, h' = μ + ¾ (v'_j − μ). A linear f tells them apart, γ = ¾, and
+    α_j = 0. So "zero test error implies B_γ" (Thm 4.3) does not follow.
     """
     return _met(mass + other_mass - gamma)
 

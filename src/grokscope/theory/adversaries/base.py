@@ -70,7 +70,7 @@ def split(numbers: Float[Tensor, "case size"], *shapes: tuple[int, ...]) -> list
     return parts
 
 
-def search(adversary: Adversary, *, cases: int = 64, steps: int = 1500, seed: int = 0) -> Finding:
+def search(adversary: Adversary, *, cases: int = 64, steps: int = 1000, seed: int = 0) -> Finding:
     """Gradient ascent on the ratio from many random starts; the witness is rounded before its ratio is taken."""
     generator = torch.Generator().manual_seed(seed)
     start = 1.5 * torch.randn(cases, adversary.size, generator=generator, dtype=torch.float64)

@@ -61,9 +61,10 @@ def _(numbers: Tensor) -> Tensor:
 
 @adversary("39", size=2)
 def _(numbers: Tensor) -> Tensor:
-    """Decay without gradient, after one step or more."""
+    """Decay without gradient, until the norm has halved."""
     norm, decay = numbers[..., 0].exp(), torch.sigmoid(numbers[..., 1])
-    return norm * (1 - decay) / norm_envelope(norm, decay, 1.0)
+    steps = free_decay_time(norm, norm / 2, decay)
+    return norm / 2 / norm_envelope(norm, decay, steps)
 
 
 @adversary("5", size=3)

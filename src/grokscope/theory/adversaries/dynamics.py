@@ -40,11 +40,12 @@ def _(numbers: Tensor) -> Tensor:
 
 
 def sparse_flow(numbers: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """D at the start, D at the end, least mass on the way, and the time between, for β̃ = 1."""
+    """D at the start, D when it has at least halved, least mass on the way, and the time between, for β̃ = 1."""
     start = numbers[..., 0]
-    end = start + F.softplus(numbers[..., 1])
-    time = (end + end.exp() - start - start.exp()) / 2
-    return F.softplus(-start), F.softplus(-end), torch.sigmoid(start), time
+    initial = F.softplus(-start)
+    final = initial / 2 * torch.sigmoid(numbers[..., 1])
+    end = -torch.log(torch.expm1(final))
+    return initial, final, torch.sigmoid(start), (end + end.exp() - start - start.exp()) / 2
 
 
 ORACLE = torch.tensor([1.0, 0.0], dtype=torch.float64)

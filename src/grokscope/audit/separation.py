@@ -1,0 +1,151 @@
+"""Thm 4.3, the conditions B_γ and N, and Cor. 4.5: how much attention a net that generalises must have, as a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .base import Claim, Statement, percent, say
+from .evidence import Evidence, Values
+
+DECOUPLING = Claim("Thm 4.3", "attention that zero test error needs")
+CONDITIONS = Claim("Def. 4.1, 4.2", "B_γ and N come before grokking")
+COROLLARY = Claim("Cor. 4.5", "D ≤ δ_nec once grokked")
+
+GENERALISED = 0.99
+"""Test accuracy from which a net counts as one that generalises."""
+SLACK = 1e-6
+"""Relative rounding of what was logged in float32."""
+
+
+def decoupling(run: Evidence) -> Statement:
+    """Does the trained net give every informative position γ = c / (L_max Δ_emb), and every pair at least that much?"""
+    net = run.trained
+    if net is None:
+        return DECOUPLING.skip(run.obstacle)
+    numbers: dict[str, Any] = {
+        "epoch": net.epoch,
+        "accuracy": net.accuracy,
+        "c": net.margin,
+        "lipschitz_upper": net.lipschitz,
+        "lipschitz_sampled": net.lipschitz_sampled,
+        "delta_emb": net.spread,
+        "gamma": net.gamma,
+        "gamma_sampled": net.gamma_sampled,
+        "uniform": 1 / run.length,
+        "ceiling": 1 / run.informative,
+        "mass_worst": net.mass_worst,
+        "pair_least": net.pair_least,
+        "pairs": run.pairs,
+        "exhaustive": run.exhaustive,
+    }
+    if net.gamma is None or net.gamma_sampled is None:
+        return DECOUPLING.skip("two inputs of different class have the same output, so c = 0 and γ = 0", **numbers)
+    heads = f" for the mean of {net.heads} heads" if net.heads > 1 else ""
+    gamma = (
+        f"γ = {say(net.gamma)}{heads} (c = {say(net.margin)} over {_count(run)}, L_max ≤ {say(net.lipschitz)},"
+        f" Δ_emb = {say(net.spread)}), {say(net.gamma_sampled)} with the sampled L_max ≥ {say(net.lipschitz_sampled)}."
+    )
+    if net.accuracy < GENERALISED:
+        why = f"the net does not generalise (test accuracy {percent(net.accuracy)}); for the record, {gamma}"
+        return DECOUPLING.skip(why, **numbers)
+    seen = f" Least attention {say(net.mass_worst)}, least sum of a pair {say(net.pair_least)}."
+    enough = min(net.mass_worst, net.pair_least) >= net.gamma
+    empty = net.gamma_sampled < 1 / run.length
+    return DECOUPLING.decide(enough, gamma + seen + _worth(run, net.gamma, net.gamma_sampled), empty=empty, **numbers)
+
+
+def conditions(run: Evidence) -> Statement:
+    """What came first: B_γ, the pair condition, N, or grokking?"""
+    net, t_grok = run.trained, run.phases.t_grok
+    if net is None or net.gamma is None or net.gamma_sampled is None:
+        return CONDITIONS.skip(run.obstacle or "γ = 0")
+    mass = run.column("mass_worst")
+    t_structure = _since(run.epochs, mass >= net.gamma * (1 - SLACK))
+    checkpoints = np.array([found.epoch for found in run.replays], dtype=np.float64)
+    t_pairs = _since(checkpoints, np.array([found.pair_least >= net.gamma for found in run.replays]))
+    times: dict[str, Any] = {
+        "gamma": net.gamma,
+        "t_structure": t_structure,
+        "t_structure_sampled": _since(run.epochs, mass >= net.gamma_sampled * (1 - SLACK)),
+        "t_pairs": t_pairs,
+        "first_checkpoint": int(checkpoints[0]),
+        "t_norm": None,
+        "t_grok": t_grok,
+    }
+    pairs = f"pair condition {_when(t_pairs)} (checkpoints from {int(checkpoints[0])} on)"
+    if run.norm_range is None or t_grok is None:
+        held = (
+            "though B_γ alone does not make it generalise" if t_structure is not None else "and B_γ never came to stay"
+        )
+        why = f"never grokked by epoch {run.phases.last_epoch}, {held}: B_γ {_when(t_structure)}, {pairs}"
+        return CONDITIONS.skip(f"{why}. Without grokking r_min and r_max of N are unknown.", **times)
+    low, high = run.norm_range
+    norm = run.column("mlp_norm")
+    t_norm = _since(run.epochs, (norm >= low * (1 - SLACK)) & (norm <= high * (1 + SLACK)))
+    times |= {"t_norm": t_norm, "r_min": low, "r_max": high}
+    order = sorted((t, name) for name, t in (("B_γ", t_structure), ("N", t_norm), ("t_grok", t_grok)) if t is not None)
+    words = (
+        f"B_γ {_when(t_structure)}, N ({say(low)} ≤ ‖θ‖ ≤ {say(high)}) {_when(t_norm)}, t_grok {t_grok}; {pairs}."
+        f" Order: {', '.join(name for _, name in order)}."
+    )
+    first = int(run.epochs[0])
+    if t_structure == first:
+        words += f" B_γ never failed, from epoch {first} on: it does not tell the nets apart."
+    in_time = t_structure is not None and t_structure <= t_grok
+    return CONDITIONS.decide(in_time, words, empty=t_structure == first, **times)
+
+
+def corollary(run: Evidence) -> Statement:
+    """Is D at most log(1/(kγ)) from t_grok on, in the mean at every evaluation and for the worst input at checkpoints?"""
+    t_grok, delta = run.phases.t_grok, run.delta_nec
+    if delta is None:
+        return COROLLARY.skip(run.obstacle or "γ = 0")
+    if t_grok is None:
+        return COROLLARY.skip(f"never grokked by epoch {run.phases.last_epoch}", delta_nec=delta)
+    largest = float(np.nanmax(run.column("D")[run.epochs >= t_grok]))
+    later = [found.divergence_worst for found in run.replays if found.epoch >= t_grok]
+    worst = max(later, default=None)
+    uniform = float(np.log(run.length / run.informative))
+    numbers = {
+        "delta_nec": delta,
+        "D_largest": largest,
+        "D_worst_input": worst,
+        "D_uniform": uniform,
+        "D_first": float(run.column("D")[0]),
+        "empty": uniform <= delta,
+    }
+    words = (
+        f"δ_nec = {say(delta)}; from t_grok on D ≤ {say(largest)} at every evaluation (mean of inputs),"
+        f" ≤ {say(worst)} at checkpoints (worst input)."
+    )
+    if uniform <= delta:
+        words += f" Empty: uniform attention has D = {say(uniform)}."
+    return COROLLARY.decide(max(largest, worst or 0.0) <= delta * (1 + SLACK), words, **numbers)
+
+
+def _worth(run: Evidence, gamma: float, sampled: float) -> str:
+    """Whether a condition with this γ says anything."""
+    if gamma > 1 / run.informative:
+        return f" Impossible: no attention gives {run.informative} positions more than {say(1 / run.informative)} each."
+    uniform = 1 / run.length
+    if gamma >= uniform:
+        return ""
+    both = " even with the sampled L_max" if sampled < uniform else ""
+    return f" Empty{both}: uniform attention ({say(uniform)}) satisfies it."
+
+
+def _count(run: Evidence) -> str:
+    return f"{'all' if run.exhaustive else 'a sample of'} {run.pairs:,} pairs"
+
+
+def _since(epochs: Values, met: np.ndarray) -> int | None:
+    """The first epoch from which a condition held to the end; None if it does not hold at the end."""
+    failed = np.flatnonzero(~met)
+    start = 0 if not len(failed) else int(failed[-1]) + 1
+    return int(epochs[start]) if start < len(epochs) else None
+
+
+def _when(epoch: int | None) -> str:
+    return "not at the end" if epoch is None else f"since {epoch}"

@@ -1,0 +1,117 @@
+"""The command that holds the theory against stored runs: audit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import StoreError
+from .app import Json, Runs, app
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..audit import Audit
+    from ..store import RunInfo
+
+COLOURS = {"holds": "green", "holds, empty": "yellow", "violated": "red", "not applicable": "dim"}
+
+
+@app.command()
+def audit(
+    run: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN…", help="Ids of runs, or their beginnings; none means all.")
+    ] = None,
+    folder: Runs = Path("runs"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="PAGE.html", help="Also write a page with pictures.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Hold the paper's statements against stored runs: each holds, is violated, or does not apply, with its numbers.
+
+    Replays every checkpoint of a run (keep more of them with `--set log.keep=50`) and reads its metrics: the attention γ
+    that zero test error needs, B_γ and N before grokking, D under δ_nec, the gradient under Lemma 5.1, contraction with λ,
+    the length of the plateau, the decay of D with the prior, the delay, the four phases.
+
+    "Empty" marks a statement that holds because it asks for nothing.
+    """
+    from ..audit import audit as hold_against
+    from ..store import find_run, list_runs
+
+    chosen = (
+        [find_run(folder, id) for id in run]
+        if run
+        else [r for r in list_runs(folder) if r.status != "damaged" and r.summary]
+    )
+    infos = list({info.id: info for info in chosen}.values())
+    if not infos:
+        raise StoreError(f"{folder}: holds no runs with measurements")
+    audits = [hold_against(info) for info in infos]
+    page = _write(infos, audits, output) if output else None
+    if as_json:
+        print(json.dumps([audit.to_dict() for audit in audits], indent=1, allow_nan=False))
+        return
+    for info, found in zip(infos, audits, strict=True):
+        _print(info, found)
+    if len(audits) > 1:
+        _summary(audits)
+    if page:
+        print(f"page: {page}")
+
+
+def _write(infos: Sequence[RunInfo], audits: Sequence[Audit], output: Path) -> Path:
+    from ..audit.page import sections
+    from ..describe import differences
+    from ..pages import build_page, curves_of, save_page
+    from .work import _command
+
+    arms = differences([info.config for info in infos])
+    parts = sections(audits, curves_of(infos, arms))
+    title = "An audit of the theory" if len(infos) > 1 else f"An audit of run {infos[0].id}"
+    html, _ = build_page(infos, command=_command(), title=title, arms=arms, sections=parts)
+    return save_page(output, html)
+
+
+def _print(info: RunInfo, found: Audit) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    run = found.evidence
+    nets = len(run.replays)
+    replayed = f"{nets} checkpoint{'s' if nets != 1 else ''}" + (f", {run.pairs:,} pairs" if run.pairs else "")
+    print(f"run {info.id}: seed {info.config['seed']}, {len(run.metrics)} evaluations, {replayed}")
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for width in (13, 14):
+        table.add_column(width=width)
+    table.add_column(overflow="fold")
+    for statement in found.statements:
+        outcome = Text(statement.outcome, style=COLOURS[statement.outcome])
+        words = Text.assemble((f"{statement.name}. ", "bold"), statement.words)
+        table.add_row(statement.number, outcome, words)
+    _show(table)
+
+
+def _summary(audits: Sequence[Audit]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in ("statement", *COLOURS):
+        table.add_column(header, justify="left" if header == "statement" else "right")
+    for statements in zip(*(audit.statements for audit in audits), strict=True):
+        outcomes = [statement.outcome for statement in statements]
+        counts = [str(outcomes.count(outcome) or "") for outcome in COLOURS]
+        table.add_row(f"{statements[0].number}: {statements[0].name}", *counts)
+    print(f"all {len(audits)} runs")
+    _show(table)
+
+
+def _show(table: object) -> None:
+    from rich.console import Console
+
+    Console(file=sys.stdout, width=max(Console().width, 120)).print(table)  # narrower columns are all line breaks
+    print()

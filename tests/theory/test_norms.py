@@ -1,0 +1,56 @@
+"""Spectral norms and Lipschitz constants."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from theory_cases import Draw, seeds, some
+from torch import tensor
+from torch.testing import assert_close
+
+from grokscope.theory import residual_lipschitz, sampled_lipschitz, spectral_norm, two_layer_lipschitz
+
+
+@some
+@given(seed=seeds)
+def test_spectral_norm_is_above_the_truth_by_little(seed: int) -> None:
+    draw = Draw(seed)
+    matrix = draw.normal(draw.whole(1, 9), draw.whole(1, 9))
+    truth = torch.linalg.matrix_norm(matrix, 2)
+    assert (spectral_norm(matrix) >= truth * (1 - 1e-12)).all()
+    assert (spectral_norm(matrix) <= truth * 9 ** (1 / 1024)).all()
+
+
+@pytest.mark.equation("structural-inference", "23", "23, residual")
+def test_lipschitz_bounds_by_hand() -> None:
+    W_in, W_out = tensor([[3.0, 0.0], [0.0, 0.0]]), tensor([[0.0, 2.0], [0.0, 0.0]])
+    assert_close(two_layer_lipschitz(W_in, W_out), tensor(6.0))
+    assert_close(residual_lipschitz(W_in, W_out, tensor([[5.0], [0.0]])), tensor(35.0))
+
+
+@pytest.mark.equation("structural-inference", "23, sampled")
+def test_sampled_constant_by_hand() -> None:
+    pair = tensor([0.0, 0.0]), tensor([3.0, 4.0])
+    assert_close(sampled_lipschitz(*pair, tensor([1.0]), tensor([11.0])), tensor(2.0))
+
+
+@pytest.mark.equation("structural-inference", "23", "23, residual", "23, sampled")
+@some
+@given(seed=seeds)
+def test_no_pair_of_inputs_exceeds_the_bounds(seed: int) -> None:
+    draw = Draw(seed)
+    d, hidden = draw.width, draw.whole(1, 8)
+    h, other = draw.normal(d), draw.normal(d)
+    W_in, W_out, W_back, W_U = (draw.normal(*s) for s in ((d, hidden), (hidden, 3), (hidden, d), (d, 4)))
+
+    def minimal(x):
+        return (torch.relu(x[:, None] @ W_in) @ W_out)[:, 0]
+
+    def residual(x):
+        return ((x[:, None] + torch.relu(x[:, None] @ W_in) @ W_back) @ W_U)[:, 0]
+
+    bound = two_layer_lipschitz(W_in, W_out)
+    assert (sampled_lipschitz(h, other, minimal(h), minimal(other)) <= bound * (1 + 1e-9)).all()
+    bound = residual_lipschitz(W_in, W_back, W_U)
+    assert (sampled_lipschitz(h, other, residual(h), residual(other)) <= bound * (1 + 1e-9)).all()
