@@ -59,7 +59,7 @@ def test_inside_a_transform_nothing_is_looked_at() -> None:
 
 
 def test_a_number_cannot_be_claimed_twice() -> None:
-    with pytest.raises(ValueError, match="^structural-inference 45 is claimed by kl_logit_gradient and mine$"):
+    with pytest.raises(ValueError, match=r"^structural-inference 45 is claimed by kl_logit_gradient and mine$"):
 
         @equation("structural-inference", "45", tex="x")
         def mine() -> None:

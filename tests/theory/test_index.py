@@ -22,7 +22,8 @@ def test_nothing_is_missing_and_nothing_is_stale(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("equation", equations(), ids=lambda e: e.name)
 def test_formulas_are_typeset(equation) -> None:
-    MathTextParser("path").parse(f"${equation.tex}$")
+    tex = re.sub(r"\\[lr]([Vv]ert)", r"\\\1", equation.tex)  # matplotlib has no left and right bars
+    MathTextParser("path").parse(f"${tex}$")
     assert not re.search(r"\\[^a-zA-Z]|\*", equation.tex), "GitHub eats a backslash before punctuation, and stars"
 
 

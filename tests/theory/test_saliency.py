@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 from hypothesis import given
@@ -78,7 +80,7 @@ def test_synflow_by_hand() -> None:
 def test_synflow_is_that_of_autograd_and_conserved(seed: int) -> None:
     draw = Draw(seed)
     sides = [draw.whole(1, 4) for _ in range(draw.whole(2, 5))]
-    layers = [draw.normal(a, b).requires_grad_() for a, b in zip(sides, sides[1:], strict=False)]
+    layers = [draw.normal(a, b).requires_grad_() for a, b in pairwise(sides)]
     objective = synflow_objective(layers)
     gradients = torch.autograd.grad(objective.sum(), layers)
     ours = synflow_saliency([layer.detach() for layer in layers])

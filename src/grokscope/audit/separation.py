@@ -65,10 +65,11 @@ def conditions(run: Evidence) -> Statement:
     t_structure = _since(run.epochs, mass >= net.gamma * (1 - SLACK))
     checkpoints = np.array([found.epoch for found in run.replays], dtype=np.float64)
     t_pairs = _since(checkpoints, np.array([found.pair_least >= net.gamma for found in run.replays]))
+    t_sampled = _since(run.epochs, mass >= net.gamma_sampled * (1 - SLACK))
     times: dict[str, Any] = {
         "gamma": net.gamma,
         "t_structure": t_structure,
-        "t_structure_sampled": _since(run.epochs, mass >= net.gamma_sampled * (1 - SLACK)),
+        "t_structure_sampled": t_sampled,
         "t_pairs": t_pairs,
         "first_checkpoint": int(checkpoints[0]),
         "t_norm": None,
@@ -87,7 +88,7 @@ def conditions(run: Evidence) -> Statement:
     times |= {"t_norm": t_norm, "r_min": low, "r_max": high}
     order = sorted((t, name) for name, t in (("B_γ", t_structure), ("N", t_norm), ("t_grok", t_grok)) if t is not None)
     words = (
-        f"B_γ {_when(t_structure)}, N ({say(low)} ≤ ‖θ‖ ≤ {say(high)}) {_when(t_norm)}, t_grok {t_grok}; {pairs}."
+        f"B_γ {_when(t_structure)} ({_when(t_sampled)} with the sampled L_max), N ({say(low)} ≤ ‖θ‖ ≤ {say(high)}) {_when(t_norm)}, t_grok {t_grok}; {pairs}."
         f" Order: {', '.join(name for _, name in order)}."
     )
     first = int(run.epochs[0])

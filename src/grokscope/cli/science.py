@@ -74,9 +74,15 @@ def _reproduce(
 
     arms, configs = zip(*experiment.configs(scale, seeds), strict=True)
     begin = time.monotonic()
-    stored = _train(list(configs), runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=list(arms))
-    if _stopped(stored):
-        _say_how_to_go_on(stored)
+    names = {config.id: arm for arm, config in zip(arms, configs, strict=True)}
+    trained = []
+    for stage in experiment.stages(configs):
+        conditions = [names[config.id] for config in stage]
+        trained += _train(stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions)
+        if _stopped(trained):
+            _say_how_to_go_on(trained)
+    order = list(names)
+    stored = sorted(trained, key=lambda run: order.index(run.id))
     table, curves = run_rows(stored, arms)
     about = {
         "experiment": experiment.name,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..config import RunConfig, merge, nested
 from ..errors import ConfigError, nearest
+from ..priors.kl import KL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,8 +79,22 @@ class Experiment:
             for layer in (self.quick if scale == "quick" else {}, settings):
                 plain = merge(plain, nested(dict(layer)))
             config = RunConfig.from_dict(plain).check()
-            chosen += [(arm, replace(config, seed=seed)) for seed in range(count)]
+            chosen += [(arm, self._taught(replace(config, seed=seed), chosen)) for seed in range(count)]
         return chosen
+
+    @staticmethod
+    def _taught(config: RunConfig, earlier: Sequence[tuple[str, RunConfig]]) -> RunConfig:
+        """A teacher named "@arm" is that arm's run with the same seed; its arm stands earlier."""
+        prior = config.prior
+        if not isinstance(prior, KL) or not prior.teacher.startswith("@"):
+            return config
+        teachers = {(arm, other.seed): other.id for arm, other in earlier}
+        return replace(config, prior=replace(prior, teacher=teachers[prior.teacher[1:], config.seed]))
+
+    def stages(self, configs: Sequence[RunConfig]) -> list[list[RunConfig]]:
+        """The runs in the order in which they can be trained: teachers before their students."""
+        taught = [config for config in configs if getattr(config.prior, "teacher", "")]
+        return [stage for stage in ([c for c in configs if c not in taught], taught) if stage]
 
 
 _experiments: dict[str, Experiment] = {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import mannwhitneyu, spearmanr
 
-from ..analysis import kaplan_meier, log_rank, sample
+from ..analysis import holm, kaplan_meier, log_rank, sample
 from ..analysis.survival import Sample
 from .base import Ruling
 
@@ -91,6 +93,75 @@ def _shares(arms: Sequence[str], good: Callable[[float], bool]) -> Judge:
 
 def _best(runs: pd.DataFrame, arm: str) -> float:
     return float(runs.loc[runs["arm"] == arm, "best_test_accuracy"].median())
+
+
+def higher(column: str, arm: str, other: str, words: str) -> Judge:
+    """Holds if `column` is higher in `arm` than in `other` (Mann–Whitney, two-sided p < 0.05)."""
+
+    def judge(runs: pd.DataFrame) -> Ruling:
+        first, second = (runs.loc[runs["arm"] == name, column].to_numpy(dtype=float) for name in (arm, other))
+        p = float(mannwhitneyu(first, second).pvalue)
+        spans = [
+            f"{name}: median {words} {np.median(x):.1%} ({x.min():.1%} to {x.max():.1%})"
+            for name, x in ((arm, first), (other, second))
+        ]
+        verdict = ("holds" if np.median(first) > np.median(second) else "does not hold") if p < ALPHA else "not decided"
+        told = {arm: float(np.median(first)), other: float(np.median(second)), "p": p, "n": len(first) + len(second)}
+        return Ruling(verdict=verdict, measured=f"{'; '.join(spans)}; Mann–Whitney p = {p:.2g}.", numbers=told)  # type: ignore[arg-type]
+
+    return judge
+
+
+def falls_with(column: str, arms: Sequence[str], name: str) -> Judge:
+    """Holds if t_grok falls as `column` grows over the arms (Spearman, p < 0.05); runs that never grokked count as last."""
+
+    def judge(runs: pd.DataFrame) -> Ruling:
+        own = runs[runs["arm"].isin(arms)]
+        t = own["t_grok"].astype(float).fillna(float(own["epoch"].max()) + 1)
+        found = spearmanr(own[column].astype(float), t)
+        verdict = ("holds" if found.statistic < 0 else "does not hold") if found.pvalue < ALPHA else "not decided"
+        told_times = "; ".join(say(runs, arm) for arm in arms)
+        measured = (
+            f"{told_times}; rank correlation of t_grok with {name} {found.statistic:.2f}, p = {found.pvalue:.2g}."
+        )
+        told = {**numbers(runs, *arms), "rho": float(found.statistic), "p": float(found.pvalue)}
+        return Ruling(verdict=verdict, measured=measured, numbers=told)  # type: ignore[arg-type]
+
+    return judge
+
+
+def sooner_in_each(pairs: dict[str, tuple[str, str]]) -> Judge:
+    """`sooner` for several pairs at once, with Holm's correction; holds, or holds only for the pairs named."""
+
+    def judge(runs: pd.DataFrame) -> Ruling:
+        rulings = {name: sooner(*pair)(runs) for name, pair in pairs.items()}
+        corrected = holm([ruling.numbers["p"] for ruling in rulings.values()])
+        held = [n for (n, r), p in zip(rulings.items(), corrected, strict=True) if p < ALPHA and r.verdict == "holds"]
+        arms = list(dict.fromkeys(arm for pair in pairs.values() for arm in pair))
+        measured = "; ".join(say(runs, arm) for arm in arms) + "."
+        told = {**numbers(runs, *arms), "p_holm": dict(zip(pairs, map(float, corrected), strict=True))}
+        if held and len(held) < len(pairs):
+            return Ruling(verdict="holds only when", when=", ".join(held), measured=measured, numbers=told)
+        return Ruling(verdict="holds" if held else "does not hold", measured=measured, numbers=told)
+
+    return judge
+
+
+def fastest_family(family: str, families: dict[str, list[str]]) -> Judge:
+    """Holds if the best arm of `family` is sooner than the best arm of every other family (Holm's correction)."""
+
+    def judge(runs: pd.DataFrame) -> Ruling:
+        def median(arm: str) -> float:
+            value = kaplan_meier(times(runs, arm)).median.value
+            return float("inf") if value is None else value
+
+        best = {name: min(arms, key=median) for name, arms in families.items()}
+        others = {name: (best[family], arm) for name, arm in best.items() if name != family}
+        ruling = sooner_in_each(others)(runs)
+        seconds = {name: float(runs.loc[runs["arm"] == arm, "seconds_to_grok"].median()) for name, arm in best.items()}
+        return replace(ruling, numbers={**ruling.numbers, "best": best, "seconds_to_grok": seconds})
+
+    return judge
 
 
 def in_most_runs(

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
-from ..analysis import holm
 from ..figures import grokking_times
-from .base import Claim, Ruling, crossed, experiment
+from .base import Claim, crossed, experiment
 from .common import LONG, QUICK
-from .rules import ALPHA, numbers, say, sooner
+from .rules import sooner_in_each
 
 ALPHABETS = (1, 2, 4, 8, 16, 32, 64, "operands")
 DIAL = {f"q = {q}": {"task.alphabet": q} for q in ALPHABETS}
-
-
-def prior_helps(runs: pd.DataFrame) -> Ruling:
-    """The log-rank test at every alphabet, corrected for their number."""
-    rulings = {arm: sooner(f"{arm}, oracle", f"{arm}, no prior")(runs) for arm in DIAL}
-    corrected = holm([ruling.numbers["p"] for ruling in rulings.values()])
-    helped = [arm for arm, p in zip(DIAL, corrected, strict=True) if p < ALPHA and rulings[arm].verdict == "holds"]
-    pairs = [f"{arm}, {level}" for arm in DIAL for level in ("no prior", "oracle")]
-    told = {**numbers(runs, *pairs), "p_holm": dict(zip(DIAL, map(float, corrected), strict=True))}
-    measured = "; ".join(say(runs, arm) for arm in pairs) + "."
-    if len(helped) == len(DIAL):
-        return Ruling(verdict="holds", measured=measured, numbers=told)
-    if helped:
-        return Ruling(verdict="holds only when", when=", ".join(helped), measured=measured, numbers=told)
-    return Ruling(verdict="does not hold", measured=measured, numbers=told)
 
 
 experiment(
@@ -42,7 +24,7 @@ experiment(
             name="helps",
             statement="The KL prior makes grokking come sooner, whatever the distractors are.",
             rule="At each alphabet: log-rank p < 0.05 after Holm's correction and the earlier median with the prior.",
-            judge=prior_helps,
+            judge=sooner_in_each({arm: (f"{arm}, oracle", f"{arm}, no prior") for arm in DIAL}),
         ),
     ],
     pictures={"times": grokking_times},
