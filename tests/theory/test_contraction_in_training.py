@@ -59,6 +59,7 @@ OPTIMIZERS: dict[str, tuple[Optimizer, Growth]] = {
 }
 
 
+@pytest.mark.equation("structural-inference", "1", "Def. 3.2")
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_step_of_training_contracts(tiny: RunConfig, name: str) -> None:
     optim, growth = OPTIMIZERS[name]

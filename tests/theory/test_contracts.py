@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import tensor
@@ -43,6 +45,12 @@ def test_messages(call, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         call()
     assert str(caught.value) == message
+
+
+def test_whole_numbers_may_be_a_distribution() -> None:
+    assert divergence(tensor([1, 0]), tensor([0.5, 0.5]).log()).item() == pytest.approx(math.log(2))
+    with pytest.raises(ValueError, match=r"sums to 2, not to one"):
+        divergence(tensor([1, 1]), tensor([0.5, 0.5]).log())
 
 
 def test_single_precision_may_miss_one_by_its_rounding() -> None:

@@ -141,7 +141,7 @@ def floats(arguments: dict[str, Any]) -> list[Tensor]:
 def smooth(equation: Equation) -> bool:
     """Its arguments or its results may be sets, which have no gradient."""
     values = legal(equation, raw(equation))
-    return bool(floats(values)) and any(not t.dtype == torch.bool for t in results(equation.function(**values)))
+    return bool(floats(values)) and any(t.dtype != torch.bool for t in results(equation.function(**values)))
 
 
 @over([e for e in equations() if smooth(e)])

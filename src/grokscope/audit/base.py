@@ -61,7 +61,9 @@ class Claim(NamedTuple):
 
 def say(value: float | None) -> str:
     """A number as short as a sentence needs it."""
-    return "none" if value is None else f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if value is None:
+        return "none"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def percent(share: float) -> str:

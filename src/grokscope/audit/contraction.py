@@ -30,19 +30,16 @@ def contraction(run: Evidence) -> Statement:
     config = run.config
     if why := obstacle(config.optim):
         return CONTRACTION.skip(why)
+    if len(run.epochs) < 2:
+        return CONTRACTION.skip("there is one evaluation only")
     matrices: dict[str, dict[str, Any]] = {}
     for name, (norms, role, step) in _weights(run).items():
-        ratio = _worst_ratio(run, norms, role, step)
-        if ratio is None:
-            continue
         matrices[name] = {
-            "worst_ratio": ratio,
-            "largest_norm": float(np.nanmax(norms)),
+            "worst_ratio": _worst_ratio(run, norms, role, step),
+            "largest_norm": float(norms.max()),
             "radius": float(contraction_radius(step, config.optim.weight_decay)),
             "decay_on_plateau": _measured_decay(run, norms),
         }
-    if not matrices:
-        return CONTRACTION.skip("no two evaluations with finite norms")
     worst = max(matrices, key=lambda name: float(matrices[name]["worst_ratio"]))
     ratio = float(matrices[worst]["worst_ratio"])
     decay = config.optim.lr * config.optim.weight_decay
@@ -89,28 +86,27 @@ def _weights(run: Evidence) -> dict[str, tuple[Values, Role, float]]:
     return found
 
 
-def _worst_ratio(run: Evidence, norms: Values, role: Role, step: float) -> float | None:
+def _worst_ratio(run: Evidence, norms: Values, role: Role, step: float) -> float:
     """Largest ‖W_b‖² over Q‖W_a‖² + G, where (1 − λ)x + ρ̄ compounds to Qx + G between evaluations a and b."""
     config = run.config
-    known = np.isfinite(norms)
-    epochs, squares = run.epochs[known], norms[known] ** 2
-    if len(epochs) < 2:
-        return None
-    rates = learning_rates(config, int(epochs[-1]), role)
+    squares = norms**2
+    rates = learning_rates(config, int(run.epochs[-1]), role)
     rates = np.where(rates > 0, rates, np.finfo(np.float64).tiny)  # a cosine ends at 0
     decay = config.optim.weight_decay
-    growth = np.array(_growth(config.optim.kind, torch.from_numpy(rates), decay, step))
+    growth = _growth(config.optim.kind, torch.from_numpy(rates), decay, step)
     kept = np.log1p(-rates * decay)
-    ends = (epochs * config.steps_per_epoch).astype(np.int64)
+    ends = (run.epochs * config.steps_per_epoch).astype(np.int64)
     compounded = [_compound(kept[a:b], growth[a:b]) for a, b in pairwise(ends)]
     shrunk, grown = (torch.tensor(part, dtype=torch.float64) for part in zip(*compounded, strict=True))
     bound = contraction_bound(torch.from_numpy(squares[:-1]), shrunk, grown).numpy()
     return float((squares[1:] / np.maximum(bound, np.finfo(np.float64).tiny)).max())
 
 
-def _growth(kind: str, rates: torch.Tensor, decay: float, step: float) -> Any:
+def _growth(kind: str, rates: torch.Tensor, decay: float, step: float) -> Values:
     """ρ̄ of every step."""
-    return (sgd_growth if kind == "sgd" else decoupled_growth)(rates, decay, step)
+    growth = (sgd_growth if kind == "sgd" else decoupled_growth)(rates, decay, step)
+    assert isinstance(growth, torch.Tensor)
+    return growth.numpy()
 
 
 def _compound(kept: Values, growth: Values) -> tuple[float, float]:
@@ -124,7 +120,7 @@ def _measured_decay(run: Evidence, norms: Values) -> float | None:
     span = run.phases.plateau
     if span is None:
         return None
-    inside = (run.epochs >= span.start) & (run.epochs <= span.end) & np.isfinite(norms) & (norms > 0)
+    inside = (run.epochs >= span.start) & (run.epochs <= span.end) & (norms > 0)
     if inside.sum() < 2:
         return None
     steps = run.epochs[inside] * run.config.steps_per_epoch

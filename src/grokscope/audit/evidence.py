@@ -38,7 +38,7 @@ class Evidence:
     id: str
     config: RunConfig
     metrics: pd.DataFrame
-    """One row an evaluation."""
+    """One row an evaluation, all of it finite."""
     replays: tuple[Replay, ...] = ()
     """Kept checkpoints and the newest one, oldest first."""
     obstacle: str = ""
@@ -93,7 +93,7 @@ class Evidence:
         if self.phases.t_grok is None:
             return None
         norms = self.column("mlp_norm")[self.epochs >= self.phases.t_grok]
-        return float(np.nanmin(norms)), float(np.nanmax(norms))
+        return float(norms.min()), float(norms.max())
 
     def at(self, name: str, epoch: float) -> float:
         """One metric at an epoch that was evaluated."""
@@ -103,7 +103,7 @@ class Evidence:
 def read_evidence(run: RunInfo) -> Evidence:
     """Metrics and replayed checkpoints of one run; StoreError for a run that has none of the one or the other."""
     config = RunConfig.from_dict(run.config)
-    metrics = metrics_of(run)
+    metrics = finite_rows(metrics_of(run))
     if metrics.empty:
         raise StoreError(f"run {run.id} has no measurements yet")
     saved = sorted({file.epoch for file in checkpoint_files(run.path)})
@@ -125,6 +125,12 @@ def read_evidence(run: RunInfo) -> Evidence:
         pairs=len(pairs.first),
         exhaustive=pairs.exhaustive,
     )
+
+
+def finite_rows(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The evaluations before a run diverged: those in which every metric is finite (the clocks need not be)."""
+    columns = [name for name in metrics.columns if not name.startswith("seconds")]
+    return metrics[np.isfinite(metrics[columns].to_numpy(dtype=np.float64)).all(axis=1)]
 
 
 def _replay(run: RunInfo, config: RunConfig, epoch: int, pairs: Pairs) -> Replay | None:

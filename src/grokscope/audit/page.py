@@ -69,7 +69,7 @@ PLANS = (
 
 
 def with_claims(curves: RunCurves, run: Evidence) -> RunCurves:
-    """A run's metrics with what the statements claim of it as further columns, NaN where they claim nothing."""
+    """A run with what the statements claim of it as further columns, NaN where they claim nothing."""
     net = run.trained
     claims: dict[str, float | Values | None] = {
         "gamma": net.gamma if net else None,
@@ -81,7 +81,7 @@ def with_claims(curves: RunCurves, run: Evidence) -> RunCurves:
         "envelope": _envelope(run),
     }
     columns = {name: np.nan if value is None else value for name, value in claims.items()}
-    return replace(curves, metrics=curves.metrics.assign(**columns))
+    return replace(curves, metrics=run.metrics.assign(**columns))
 
 
 def _free_decay(run: Evidence) -> Values | None:
@@ -98,12 +98,8 @@ def _free_decay(run: Evidence) -> Values | None:
 def _envelope(run: Evidence) -> Values | None:
     if unfit(run):
         return None
-    epochs, measured, spent = divergence_so_far(run)
-    if not len(epochs):
-        return None
-    bound = np.full(len(run.epochs), np.nan)
-    bound[np.isin(run.epochs, epochs)] = envelope_of(measured, spent)
-    return bound
+    _, measured, spent = divergence_so_far(run)
+    return envelope_of(measured, spent)
 
 
 def sections(audits: Sequence[Audit], curves: Sequence[RunCurves]) -> tuple[Section, Section]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ..priors.kl import KL
 from ..theory import free_decay_time, plateau_length
 from .base import Claim, Statement, say
 from .contraction import mean_decay
@@ -98,7 +99,8 @@ def _unfit(run: Evidence) -> str:
 
 
 def _oracle(run: Evidence) -> bool:
-    return run.config.prior.kind == "kl" and getattr(run.config.prior, "target", "") == "oracle"
+    prior = run.config.prior
+    return isinstance(prior, KL) and prior.beta > 0 and prior.target == "oracle"
 
 
 def _sentence(run: Evidence, phase: int) -> str:

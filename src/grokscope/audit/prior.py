@@ -28,7 +28,7 @@ def envelope(run: Evidence) -> Statement:
         return ENVELOPE.skip(why)
     epochs, measured, spent = divergence_so_far(run)
     if len(epochs) < 2 or not measured[0] > 0:
-        return ENVELOPE.skip("D was not measured more than once")
+        return ENVELOPE.skip("D was 0 from the start, or measured only once")
     bound = envelope_of(measured, spent)
     ratio = measured / np.maximum(bound, np.finfo(np.float64).tiny)
     over = np.flatnonzero(ratio > 1 + SLACK)
@@ -73,8 +73,8 @@ def delay(run: Evidence) -> Statement:
     if delta <= 0:
         return DELAY.skip(f"γ = {say(run.gamma)} is not below 1/k, so no D is small enough", delta_nec=delta)
     epochs, measured, _ = divergence_so_far(run)
-    if not len(epochs) or not measured[0] > 0:
-        return DELAY.skip("D was not measured", delta_nec=delta)
+    if not measured[0] > 0:
+        return DELAY.skip("D was 0 from the start", delta_nec=delta)
     first, enough = torch.tensor([measured[0], delta], dtype=torch.float64)
     needed = delay_bound(first, enough, 1.0).item()
     bound = _epoch_of(run, needed)
@@ -119,11 +119,9 @@ def unfit(run: Evidence) -> str:
 
 
 def divergence_so_far(run: Evidence) -> tuple[Values, Values, Values]:
-    """Epochs at which D is finite, D, and Σ β̃ by then."""
-    known = np.isfinite(run.column("D"))
-    epochs = run.epochs[known]
+    """Epochs, D, and Σ β̃ by then."""
     speed = prior_speed(run.config, int(run.epochs[-1]))
-    return epochs, run.column("D")[known], elapsed(speed, run.config, epochs)
+    return run.epochs, run.column("D"), elapsed(speed, run.config, run.epochs)
 
 
 def envelope_of(measured: Values, spent: Values) -> Values:
@@ -135,7 +133,7 @@ def envelope_of(measured: Values, spent: Values) -> Values:
 
 def _sparse_envelope_of(run: Evidence, measured: Values, spent: Values) -> Values:
     """What holds for a sparse oracle along the paper's flow, with the least attention so far."""
-    mass = np.minimum.accumulate(run.column("mass_worst")[np.isfinite(run.column("D"))])
+    mass = np.minimum.accumulate(run.column("mass_worst"))
     first, spent_, mass_ = (torch.from_numpy(v.copy()) for v in (np.full_like(spent, measured[0]), spent, mass))
     bound: Values = sparse_divergence_envelope(first, spent_, float(run.informative), mass_, 1.0).numpy()
     return bound

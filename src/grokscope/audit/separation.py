@@ -77,18 +77,17 @@ def conditions(run: Evidence) -> Statement:
     }
     pairs = f"pair condition {_when(t_pairs)} (checkpoints from {int(checkpoints[0])} on)"
     if run.norm_range is None or t_grok is None:
-        held = (
-            "though B_γ alone does not make it generalise" if t_structure is not None else "and B_γ never came to stay"
-        )
-        why = f"never grokked by epoch {run.phases.last_epoch}, {held}: B_γ {_when(t_structure)}, {pairs}"
-        return CONDITIONS.skip(f"{why}. Without grokking r_min and r_max of N are unknown.", **times)
+        why = f"never grokked by epoch {run.phases.last_epoch}, so r_min and r_max of N are unknown"
+        held = f"with γ = {say(net.gamma)} of the last net B_γ {_when(t_structure)}, {pairs}"
+        return CONDITIONS.skip(f"{why}; {held}.", **times)
     low, high = run.norm_range
     norm = run.column("mlp_norm")
     t_norm = _since(run.epochs, (norm >= low * (1 - SLACK)) & (norm <= high * (1 + SLACK)))
     times |= {"t_norm": t_norm, "r_min": low, "r_max": high}
     order = sorted((t, name) for name, t in (("B_γ", t_structure), ("N", t_norm), ("t_grok", t_grok)) if t is not None)
     words = (
-        f"B_γ {_when(t_structure)} ({_when(t_sampled)} with the sampled L_max), N ({say(low)} ≤ ‖θ‖ ≤ {say(high)}) {_when(t_norm)}, t_grok {t_grok}; {pairs}."
+        f"B_γ {_when(t_structure)} ({_when(t_sampled)} with the sampled L_max),"
+        f" N ({say(low)} ≤ ‖θ‖ ≤ {say(high)}) {_when(t_norm)}, t_grok {t_grok}; {pairs}."
         f" Order: {', '.join(name for _, name in order)}."
     )
     first = int(run.epochs[0])
@@ -105,7 +104,7 @@ def corollary(run: Evidence) -> Statement:
         return COROLLARY.skip(run.obstacle or "γ = 0")
     if t_grok is None:
         return COROLLARY.skip(f"never grokked by epoch {run.phases.last_epoch}", delta_nec=delta)
-    largest = float(np.nanmax(run.column("D")[run.epochs >= t_grok]))
+    largest = float(run.column("D")[run.epochs >= t_grok].max())
     later = [found.divergence_worst for found in run.replays if found.epoch >= t_grok]
     worst = max(later, default=None)
     uniform = float(np.log(run.length / run.informative))

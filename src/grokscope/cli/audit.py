@@ -91,7 +91,7 @@ def _print(info: RunInfo, found: Audit) -> None:
     table.add_column(overflow="fold")
     for statement in found.statements:
         outcome = Text(statement.outcome, style=COLOURS[statement.outcome])
-        words = Text.assemble((f"{statement.name}. ", "bold"), statement.words)
+        words = Text.assemble((f"{statement.name}: ", "bold"), statement.words)
         table.add_row(statement.number, outcome, words)
     _show(table)
 

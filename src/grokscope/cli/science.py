@@ -63,17 +63,14 @@ def _reproduce(
     lanes: int | None,
     quiet: bool,
 ) -> list[dict[str, Any]]:
-    import time
-
     from .. import __version__
-    from ..experiments.collect import run_rows
+    from ..experiments.collect import effort, run_rows
     from ..experiments.ledger import draw, rulings
     from ..store.results import Results as Stored
     from ..store.results import save_results
     from .work import _say_how_to_go_on, _stopped, _train
 
     arms, configs = zip(*experiment.configs(scale, seeds), strict=True)
-    begin = time.monotonic()
     names = {config.id: arm for arm, config in zip(arms, configs, strict=True)}
     trained = []
     for stage in experiment.stages(configs):
@@ -89,8 +86,7 @@ def _reproduce(
         "scale": scale,
         "version": __version__,
         "device": stored[0].manifest.get("device", ""),
-        "run_steps": int(sum(run.epoch for run in stored)),
-        "seconds": round(time.monotonic() - begin, 1),
+        **effort(configs, table),
     }
     kept = Stored(about, table, curves)
     folder = save_results(results, kept)

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ..analysis import find_phases, run_times
+from ..config import RunConfig
 from ..figures import RunCurves
+from ..fleet import pack
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
 
@@ -35,6 +37,16 @@ def run_rows(runs: Sequence[RunInfo], arms: Sequence[str]) -> tuple[pd.DataFrame
     table = pd.DataFrame(rows)
     keep = [name for name in table if "." not in name or table[name].astype(str).nunique() > 1]
     return _plain(table[keep]), pd.concat(curves, ignore_index=True)
+
+
+def effort(configs: Sequence[RunConfig], runs: pd.DataFrame) -> dict[str, Any]:
+    """Optimizer steps summed over runs, and seconds of training summed over fleets (a fleet lasts as long as its longest run)."""
+    by_id = runs.set_index("run")
+    fleets = pack([(config, config) for config in configs])
+    return {
+        "run_steps": int(sum(by_id.loc[c.id, "epoch"] * c.steps_per_epoch for c in configs)),
+        "seconds": round(float(sum(max(by_id.loc[c.id, "seconds"] for c in fleet) for fleet in fleets)), 1),
+    }
 
 
 def measured(metrics: pd.DataFrame) -> dict[str, Any]:

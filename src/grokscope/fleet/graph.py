@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,8 +38,14 @@ def _record(function: Callable[[], T], changing: list[Tensor]) -> tuple[torch.cu
             function()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = function()
+    # a graph of an earlier program that is collected while this one records would spoil the recording
+    gc.collect()
+    gc.disable()
+    try:
+        with torch.cuda.graph(graph):
+            result = function()
+    finally:
+        gc.enable()
     for tensor, old in zip(changing, before, strict=True):
         tensor.detach().copy_(old)
     return graph, result

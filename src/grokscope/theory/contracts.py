@@ -75,7 +75,8 @@ def within_sequence(value: Tensor, sizes: Sizes) -> str | None:
 
 
 def _sums_to_one(total: Tensor) -> str | None:
-    return _unless((total - 1).abs() <= torch.finfo(total.dtype).eps ** 0.5, total, "sums to {:.6g}, not to one")
+    rounding = torch.finfo(total.dtype).eps ** 0.5 if total.is_floating_point() else 0.0
+    return _unless((total - 1).abs() <= rounding, total, "sums to {:.6g}, not to one")
 
 
 def _unless(holds: Tensor, value: Tensor, problem: str) -> str | None:

@@ -24,6 +24,11 @@ ROOT = Path(__file__).resolve().parents[3]
 TESTS = ROOT / "tests" / "theory"
 TABLE = Path(__file__).with_name("equations.json")
 PAGE = ROOT / "docs" / "equations.md"
+ORDER = [
+    *("attention", "conditions", "geometry", "separation", "norms", "explaining_away", "contraction", "plateau"),
+    *("acceleration", "extensions", "tickets", "periodicity", "saliency"),
+]
+"""The files in the order of the papers; others come last."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,8 @@ def rows(known: list[Equation], tests: list[Claim]) -> list[dict[str, Any]]:
 
 
 def main(arguments: list[str]) -> int:
-    known, tests = equations(), claims()
+    place = {theme: i for i, theme in enumerate(ORDER)}
+    known, tests = sorted(equations(), key=lambda e: place.get(e.theme, len(ORDER))), claims()
     table = rows(known, tests)
     texts = {TABLE: json.dumps(table, indent=1, ensure_ascii=False) + "\n", PAGE: page(table)}
     wrong = problems(known, tests)

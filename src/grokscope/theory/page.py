@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from .adversaries.base import COMMAND
+from .adversaries.base import CAP, COMMAND
 
 Row = dict[str, Any]
 
@@ -15,10 +15,12 @@ INTRO = f"""# Equations
 
 <!-- Written by `python -m grokscope.theory.index`; `make check` fails when it is stale. -->
 
-Every equation of the two papers that grokscope computes with is one function of `grokscope.theory`. Each has a test with a case
-computed by hand and a property test over random cases. For an inequality, the *tightest ratio* is how much of the bound the
-worst case found by an adversary uses: 1 is tight, above 1 breaks it (`{COMMAND}` searches anew). A remark after a comma
-in a number ("29, sharp") marks a variant that is ours or a part of the numbered statement.
+Every equation of the two papers that grokscope computes with is one function of `grokscope.theory`, tested with a case
+computed by hand and with random ones. For an inequality, the *tightest ratio* is how much of the bound the worst case found
+by an adversary uses: 1 is tight, above 1 breaks it (`{COMMAND}` searches anew).
+
+A number with a word after it ("29, sharp") is a part or a variant of the numbered statement; its text says when it is not in
+the paper. Of structural inference, Eq. 10 and 15 are missing, and 41, 43, 44, 46 and 51 are steps between their neighbours.
 """
 
 
@@ -45,6 +47,8 @@ def ratio(row: Row) -> str:
     value = row["tightest_ratio"]
     if value is None:
         return ""
+    if value >= CAP:
+        return f"over {CAP:.0f}, broken"
     return f"{value:.3g}, broken" if row["refuted"] else f"{value:.3f}"
 
 
@@ -59,7 +63,7 @@ def _sections(table: list[Row]) -> list[str]:
 
 def _entry(row: Row) -> list[str]:
     tests = ", ".join(f"[{t.split('::')[1]}](../{t.split('::')[0]})" for t in row["tested"])
-    lines = [f"### {_heading(row)}", "", row["statement"], "", "$$", row["tex"], "$$", ""]
+    lines = [f"### {_heading(row)}", "", _escape(row["statement"]), "", "$$", row["tex"], "$$", ""]
     lines += ["| symbol | argument | meaning |", "|---|---|---|"]
     lines += [f"| {_cell(s)} | `{a}` | {_cell(m)} |" for s, a, m in row["symbols"]]
     lines += [""]
