@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from .fleet.data import lane_data
 from .fleet.program import Program
 from .theory import divergence, oracle_target
+from .training import device_name
 
 if TYPE_CHECKING:
     from .config import RunConfig
@@ -122,5 +123,10 @@ def bench(
             fleet.append({"lanes": count, "run_steps_per_s": None, "ratio": None})
             continue
         fleet.append({"lanes": count, "run_steps_per_s": round(rate, 2), "ratio": round(rate / plain, 2)})
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
-    return {"device": name, "precision": config.precision, "plain_run_steps_per_s": round(plain, 2), "fleet": fleet}
+    threads = "" if device.type == "cuda" else f", {torch.get_num_threads()} threads"
+    return {
+        "device": device_name(device) + threads,
+        "precision": config.precision,
+        "plain_run_steps_per_s": round(plain, 2),
+        "fleet": fleet,
+    }

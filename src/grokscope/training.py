@@ -72,7 +72,7 @@ def train_all(
     for id, config in wanted.items():
         if not _finished(Path(runs) / id, config):
             target = (lambda c=config: teacher_attention(c, runs)) if _teacher(config) else None
-            jobs.append((config, Job(config=config, sink=StoredRun(runs, config, str(place)), target=target)))
+            jobs.append((config, Job(config=config, sink=StoredRun(runs, config, device_name(place)), target=target)))
     sizes = Counter(signature(config) for config in wanted.values())
     with graceful_interrupt() as interrupted:
         for group in pack(jobs):
@@ -195,6 +195,11 @@ def resolve_device(name: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigError("device", f"{name}: there are only {torch.cuda.device_count()} CUDA devices")
     return device
+
+
+def device_name(device: torch.device) -> str:
+    """What to call a device in a manifest."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
 
 
 def default_lanes(device: torch.device) -> int:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Verdict = Literal["holds", "holds only when", "does not hold", "not decided"]
 Scale = Literal["quick", "full"]
 Settings = Mapping[str, Any]
+Arms = dict[str, dict[str, Any]]
+"""Dotted settings by the arm's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,7 @@ class Experiment:
     def configs(self, scale: Scale, seeds: int | None = None) -> list[tuple[str, RunConfig]]:
         """Every arm with every seed."""
         count = seeds or (self.seeds if scale == "full" else self.quick_seeds)
-        chosen = []
+        chosen: list[tuple[str, RunConfig]] = []
         for arm, settings in self.arms.items():
             plain = self.base.to_dict()
             for layer in (self.quick if scale == "quick" else {}, settings):
@@ -124,15 +126,15 @@ def find_experiment(name: str) -> Experiment:
     return known[name]
 
 
-def arms_over(setting: str, values: Sequence[Any], label: str = "{}", **others: Any) -> dict[str, dict[str, Any]]:
+def arms_over(setting: str, values: Sequence[Any], label: str = "{}", **others: Any) -> Arms:
     """An arm for each value of one setting; `others` (with __ for dots) are common to them."""
     common = {name.replace("__", "."): value for name, value in others.items()}
     return {label.format(value): {setting: value, **common} for value in values}
 
 
-def crossed(*factors: Mapping[str, Settings]) -> dict[str, dict[str, Any]]:
+def crossed(*factors: Mapping[str, Settings]) -> Arms:
     """Every combination of the factors' levels, named by joining their names."""
-    arms: dict[str, dict[str, Any]] = {"": {}}
+    arms: Arms = {"": {}}
     for factor in factors:
         arms = {
             f"{name}, {level}" if name else level: {**settings, **more}

@@ -7,13 +7,14 @@ from dataclasses import replace
 from ..config import RunConfig
 from ..priors.kl import KL
 from ..tasks.modular import Modular
+from .base import Arms
 
 PAPER = RunConfig(task=Modular(alphabet=16), prior=KL(beta=0.0), precision="tf32", epochs=15_000)
 """Table G.2, with sixteen distractor symbols: the paper does not say what its distractors are (see si-dial)."""
 
 LONG = replace(PAPER, epochs=20_000)
 
-REGIMES = {
+REGIMES: Arms = {
     "constant distractors": {"task.alphabet": 1},
     "q = 16": {"task.alphabet": 16},
     "operand vocabulary": {"task.alphabet": "operands"},

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..figures import grokking_times
-from .base import Claim, experiment
+from .base import Arms, Claim, experiment
 from .common import PAPER, QUICK
 from .rules import fastest_family
 
-FAMILIES = {
+FAMILIES: dict[str, Arms] = {
     "nothing": {"nothing": {}},
     "KL prior": {f"KL prior β {b:g}": {"prior.beta": b} for b in (0.1, 0.3, 1.0)},
     "Grokfast": {

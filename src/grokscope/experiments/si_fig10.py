@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..figures import accuracy_and_divergence, grokking_times
-from .base import Claim, crossed, experiment
+from .base import Arms, Claim, crossed, experiment
 from .common import PAPER, QUICK
 from .rules import sooner_in_each
 
-TASKS = {
+TASKS: Arms = {
     "addition": {"task.kind": "modular", "task.op": "+"},
     "multiplication": {"task.kind": "modular", "task.op": "*"},
     "three operands": {"task.kind": "k-addition", "task.p": 23, "task.k": 3},

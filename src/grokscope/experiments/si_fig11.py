@@ -37,7 +37,9 @@ experiment(
             judge=in_most_runs(
                 list(PERTURBED),
                 lambda runs: (runs["mlp_norm_grok"] < runs["mlp_norm_mem"]).where(runs["mlp_norm_grok"].notna()),
-                lambda runs: f", median norm {runs['mlp_norm_mem'].median():.1f} to {runs['mlp_norm_grok'].median():.1f}",
+                lambda runs: (
+                    f", median norm {runs['mlp_norm_mem'].median():.1f} to {runs['mlp_norm_grok'].median():.1f}"
+                ),
             ),
         ),
     ],

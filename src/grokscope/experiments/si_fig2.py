@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from ..figures import accuracy_and_divergence, grokking_times, mlp_norm
-from .base import Claim, crossed, experiment
+from .base import Arms, Claim, crossed, experiment
 from .common import PAPER, QUICK
 from .rules import groks, never_groks
 
-NORM = {
+NORM: Arms = {
     "weight decay": {"optim.weight_decay": 1.0},
     "no decay": {"optim.weight_decay": 0.0},
     # the radius is not given in the paper: that of the initial weights, √(d + d_mlp) = 17.9, for d = 64 and d_mlp = 256
     "norm-matched": {"optim.weight_decay": 0.0, "constraint.norm": 17.9},
 }
-PRIOR = {
+PRIOR: Arms = {
     "no prior": {"prior.beta": 0.0},
     "oracle": {"prior.beta": 1.0},
     "adversarial": {"prior.beta": 1.0, "prior.target": "adversarial"},

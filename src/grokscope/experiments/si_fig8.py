@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..figures import accuracy_and_divergence
-from .base import Claim, crossed, experiment
+from .base import Arms, Claim, crossed, experiment
 from .common import PAPER, QUICK
 from .rules import higher, sooner
 
-SETTINGS = {
+SETTINGS: Arms = {
     "random places": {"task.placement": "random"},
     "length 6": {"task.distractors": 3},
     "length 6, tested at 8": {"task.distractors": 3, "task.test_distractors": 5},
