@@ -36,14 +36,15 @@ def test_every_command_parses():
 
 
 def test_the_commands_work_one_after_another(tmp_path, monkeypatch, capsys):
-    """All but the demo and the bench, which no setting makes small, on a few examples for two epochs."""
+    """All but the demo, the bench and whole experiments, which no setting makes small, on a few examples for two epochs."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").symlink_to(DOCS)
+    (tmp_path / "results").symlink_to(ROOT / "results")
     (grid,) = blocks(README, "toml")
     (tmp_path / grid.split()[1]).write_text(grid, encoding="utf-8")
     done = set()
     for program, *words in commands(README):
-        if program != "grokscope" or words[0] in ("demo", "bench", "--load"):
+        if program != "grokscope" or words[0] in ("demo", "bench", "--load") or words[:1] == ["reproduce"] and words[1:]:
             continue
         words += TINY if words[0] in ("train", "sweep") else []
         monkeypatch.setattr(sys, "argv", ["grokscope", *words])
@@ -53,7 +54,7 @@ def test_the_commands_work_one_after_another(tmp_path, monkeypatch, capsys):
         assert stop.value.code == 0, printed.err
         assert printed.out.strip(), words
         done.add(words[0])
-    assert done == {"train", "sweep", "report", "runs"}
+    assert done == {"train", "sweep", "report", "runs", "reproduce", "claims"}
     assert (tmp_path / "fig3.html").stat().st_size > 10_000
 
 
