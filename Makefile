@@ -21,9 +21,11 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m grokscope.theory.index --check
 
 docs: $(VENV)/.installed
 	$(BIN)/grokscope claims --markdown > docs/claims.md
+	$(BIN)/python -m grokscope.theory.index
 
 clean:
 	rm -rf $(VENV) build dist demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

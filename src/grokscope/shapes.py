@@ -34,10 +34,10 @@ def checked(function: F) -> F:
         sizes: dict[str, int] = {}
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             if name in axes and hasattr(value, "shape"):
-                _match(f"{function.__name__}({name})", axes[name], value.shape, sizes)
+                match_axes(f"{function.__name__}({name})", axes[name], value.shape, sizes)
         result = function(*args, **kwargs)
         if "return" in axes and hasattr(result, "shape"):
-            _match(f"{function.__name__} result", axes["return"], result.shape, sizes)
+            match_axes(f"{function.__name__} result", axes["return"], result.shape, sizes)
         return result
 
     return wrapper  # type: ignore[return-value]
@@ -50,7 +50,7 @@ def _axes(function: Callable[..., Any]) -> dict[str, str]:
     return {name: hint.__metadata__[0] for name, hint in hints.items() if typing.get_origin(hint) is typing.Annotated}
 
 
-def _match(where: str, axes: str, shape: Any, sizes: dict[str, int]) -> None:
+def match_axes(where: str, axes: str, shape: Any, sizes: dict[str, int]) -> None:
     words = axes.split()
     shape = tuple(shape)
     open_ended = words[:1] == ["..."]

@@ -44,7 +44,11 @@ def test_the_commands_work_one_after_another(tmp_path, monkeypatch, capsys):
     (tmp_path / grid.split()[1]).write_text(grid, encoding="utf-8")
     done = set()
     for program, *words in commands(README):
-        if program != "grokscope" or words[0] in ("demo", "bench", "--load") or words[:1] == ["reproduce"] and words[1:]:
+        if (
+            program != "grokscope"
+            or words[0] in ("demo", "bench", "--load")
+            or (words[:1] == ["reproduce"] and words[1:])
+        ):
             continue
         words += TINY if words[0] in ("train", "sweep") else []
         monkeypatch.setattr(sys, "argv", ["grokscope", *words])

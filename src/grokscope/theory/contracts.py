@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch._C._functorch import maybe_current_level
 
-from ..shapes import _match
+from ..shapes import match_axes
 
 Sizes = dict[str, int]
 Contract = Callable[[Tensor, Sizes], str | None]
@@ -101,7 +101,7 @@ def checker(function: Callable[..., Any]) -> Callable[..., None]:
             where = f"{function.__name__}({name})"
             if name in told and isinstance(value, Tensor):
                 try:
-                    _match(where, axes, value.shape, sizes)
+                    match_axes(where, axes, value.shape, sizes)
                 except TypeError as error:
                     raise ValueError(str(error)) from None
             for part in _readable(value):
