@@ -76,7 +76,7 @@ def make() -> Make:
     """Evidence with some columns, settings (`config`) or checkpoints (`nets`) replaced."""
 
     def evidence(config: RunConfig = CONFIG, nets: tuple[Replay, ...] | None = None, **columns: Any) -> Evidence:
-        early = net(epoch=250, accuracy=0.1, mass_worst=0.05, pair_least=0.1, divergence_worst=2.0)
+        early = net(epoch=250, accuracy=0.1, margin=2.0, mass_worst=0.05, pair_least=0.1, divergence_worst=2.0)
         replays = (early, net()) if nets is None else nets
         return Evidence(
             id="hand-made", config=config, metrics=metrics(**columns), replays=replays, pairs=24, exhaustive=True,

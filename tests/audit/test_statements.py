@@ -36,6 +36,13 @@ def test_decoupling_holds_and_says_gamma(make):
     assert said.words.startswith("γ = 0.3 (c = 12 over all 24 pairs, L_max ≤ 5, Δ_emb = 8), 0.4 with the sampled L_max")
 
 
+def test_decoupling_looks_at_the_pairs_of_every_checkpoint(make, replayed):
+    """The early net: margin 1, so γ = 0.025, and pairs that have 0.1 or 0.02."""
+    for least, verdict in ((0.1, "holds"), (0.02, "violated")):
+        said = decoupling(make(nets=(replayed(epoch=50, margin=1.0, pair_least=least), replayed())))
+        assert (said.verdict, said.numbers["pair_ratio_least"]) == (verdict, pytest.approx(min(least / 0.025, 3)))
+
+
 @pytest.mark.parametrize("starved", [{"mass_worst": 0.29}, {"pair_least": 0.29}])
 def test_decoupling_is_violated_by_too_little_attention(make, replayed, starved):
     assert decoupling(make(nets=(replayed(**starved),))).verdict == "violated"

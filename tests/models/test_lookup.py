@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.func import vmap
 
-from grokscope.models.lookup import lookup, plan, pool
+from grokscope.models.lookup import lookup, plan, pool, read_sums
 
 
 def problem(examples, length, vocabulary, positions, width, seed=0, lanes=()):
@@ -54,6 +54,16 @@ def test_stacked_runs_are_looked_up_each_in_its_own_table():
         alone = torch.autograd.grad(pool(t, w, own).square().sum() + lookup(t, own).pow(3).sum(), (t, w))
         for a, b in zip(grads, alone, strict=True):
             torch.testing.assert_close(a[lane], b)
+
+
+def test_read_sums_is_the_transpose_of_lookup():
+    p, table, _ = problem(6, 3, 4, 3, 5, lanes=(2,))
+    reads = torch.randn(2, 6, 3, 5)
+    (wanted,) = torch.autograd.grad((vmap(lookup)(table, p) * reads).sum(), table)
+    torch.testing.assert_close(vmap(read_sums)(reads, p), wanted)
+    own = type(p)(*(t[1] for t in p))
+    torch.testing.assert_close(read_sums(reads[1], own), wanted[1])
+    assert torch.equal(own.is_read, wanted[1].abs().sum(-1) > 0)
 
 
 def test_positions_count_back_from_the_query():

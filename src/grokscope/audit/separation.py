@@ -37,6 +37,7 @@ def decoupling(run: Evidence) -> Statement:
         "ceiling": 1 / run.informative,
         "mass_worst": net.mass_worst,
         "pair_least": net.pair_least,
+        "pair_ratio_least": min(shares := _pair_ratios(run), default=None),
         "pairs": run.pairs,
         "exhaustive": run.exhaustive,
     }
@@ -50,8 +51,11 @@ def decoupling(run: Evidence) -> Statement:
     if net.accuracy < GENERALISED:
         why = f"the net does not generalise (test accuracy {percent(net.accuracy)}); for the record, {gamma}"
         return DECOUPLING.skip(why, **numbers)
-    seen = f" Least attention {say(net.mass_worst)}, least sum of a pair {say(net.pair_least)}."
-    enough = min(net.mass_worst, net.pair_least) >= net.gamma
+    seen = (
+        f" Least attention {say(net.mass_worst)}, least sum of a pair {say(net.pair_least)}; at {len(shares)} checkpoints"
+        f" least sum over the net's own γ {say(min(shares))}."
+    )
+    enough = net.mass_worst >= net.gamma and min(shares) >= 1 - SLACK
     empty = net.gamma_sampled < 1 / run.length
     return DECOUPLING.decide(enough, gamma + seen + _worth(run, net.gamma, net.gamma_sampled), empty=empty, **numbers)
 
@@ -123,6 +127,11 @@ def corollary(run: Evidence) -> Statement:
     if uniform <= delta:
         words += f" Empty: uniform attention has D = {say(uniform)}."
     return COROLLARY.decide(max(largest, worst or 0.0) <= delta * (1 + SLACK), words, **numbers)
+
+
+def _pair_ratios(run: Evidence) -> list[float]:
+    """Least α_j + α'_j over γ of each checkpoint: Eq. 27 is proved for every net, so below 1 there is a bug."""
+    return [found.pair_least / found.gamma for found in run.replays if found.gamma is not None]
 
 
 def _worth(run: Evidence, gamma: float, sampled: float) -> str:

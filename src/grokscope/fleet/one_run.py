@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..measures import measures
 from ..measures.base import Side, View
+from ..models import Output
 from ..models.lookup import Plan
 from ..optim import losses
 from ..optim.base import clip_scale
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..config import RunConfig
-    from ..models import Output
     from .data import Batch
 
 Weights = dict[str, "Tensor"]
@@ -106,17 +106,21 @@ class OneRun:
 
     # ── measuring ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def observe(self, weights: Weights, batch: Batch, offset: Tensor) -> tuple[Output, Tensor]:
-        """A forward pass with all details, and the cross-entropy of each answer; `offset` is added to the attention logits."""
+    def observe(self, weights: Weights, batch: Batch, offset: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        """A forward pass with all details (the output's fields by name), and the cross-entropy of each answer.
+
+        offset   added to the attention logits
+        """
         out = self.forward(weights, batch, offset=offset, detail=True)
         side = self._side(out, batch)
-        return out, losses.get("cross_entropy")(side.answers.float(), side.answer_labels)
+        seen = {name: tensor for name, tensor in out._asdict().items() if tensor is not None}
+        return seen, losses.get("cross_entropy")(side.answers.float(), side.answer_labels)
 
     def measure(
         self,
         weights: Weights,
         hyper: Hyper,
-        out: Output,
+        seen: dict[str, Tensor],
         cross_entropy: Tensor,
         gradient: Tensor,
         train: Batch,
@@ -124,9 +128,11 @@ class OneRun:
         step: Tensor,
         seed: Tensor,
     ) -> dict[str, Tensor]:
-        """Every registered measure; `out`, `cross_entropy` and `gradient` are what `observe` saw of the training set."""
+        """Every registered measure; `seen`, `cross_entropy` and `gradient` are what `observe` saw of the training set."""
+        out = Output(**seen)
+        model, plan = self.config.model, _plan(train)
         view = View(
-            model=self.config.model,
+            model=model,
             parameters=self.layout.parameters,
             weights=weights,
             train=self._side(out, train),
@@ -134,16 +140,17 @@ class OneRun:
             cross_entropy=cross_entropy,
             logit_gradient=gradient,
             prior_loss=self._prior_loss(self._bind(hyper), out, train, step, seed),
-            lipschitz=self.config.model.lipschitz(weights),
+            lipschitz=model.lipschitz(weights),
+            interaction_gradient=model.interaction_gradient(weights, plan, out, gradient / gradient.shape[0]),
+            embedding_norm=model.embedding_norm(weights, plan, out),
         )
         return {name: value.float() for measure in measures.entries().values() for name, value in measure(view).items()}
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def forward(self, weights: Weights, batch: Batch, **how: Any) -> Output:
-        plan = Plan(batch["row"], batch["order"], batch["starts"])
         every = self.shape.every_position
-        return self.config.model.forward(weights, plan, frozen=batch.get("frozen"), every_position=every, **how)
+        return self.config.model.forward(weights, _plan(batch), frozen=batch.get("frozen"), every_position=every, **how)
 
     def _losses(self, out: Output, batch: Batch) -> Tensor:
         """The loss of each example; a next-token loss is averaged over positions."""
@@ -168,3 +175,7 @@ class OneRun:
             own = {key.removeprefix(f"{room}."): value for key, value in hyper.items() if key.startswith(f"{room}.")}
             rooms[room] = dataclasses.replace(getattr(self.config, room), **own)
         return rooms
+
+
+def _plan(batch: Batch) -> Plan:
+    return Plan(batch["row"], batch["order"], batch["starts"])

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.func import vmap
 
-from ..models import Output
 from ..randomness import counter_uniform, stream
 from .data import Batch, select, stack_like, with_plan
 from .graph import captured
@@ -202,23 +201,14 @@ class Program:
         examples, length = train["informative"].shape[1:]
         offset = torch.zeros(self.lanes, examples, heads, length, device=self.device, requires_grad=True)
         weights = {name: weight.detach() for name, weight in self.weights.items()}
-        out, cross_entropy = vmap(self.rules.observe)(weights, train, offset)
+        seen, cross_entropy = vmap(self.rules.observe)(weights, train, offset)
         gradient = torch.zeros_like(offset)
         if cross_entropy.requires_grad:  # not so when attention is frozen
             (gradient,) = torch.autograd.grad(cross_entropy.sum(), offset)
-        out = Output(*(tensor.detach() for tensor in out if tensor is not None))
+        seen = {name: tensor.detach() for name, tensor in seen.items()}
+        observed = (seen, cross_entropy.detach(), gradient)
         with torch.no_grad():
-            return vmap(self.rules.measure)(
-                weights,
-                self.hyper,
-                out,
-                cross_entropy.detach(),
-                gradient,
-                train,
-                self.test,
-                self.step,
-                self.seed,
-            )
+            return vmap(self.rules.measure)(weights, self.hyper, *observed, train, self.test, self.step, self.seed)
 
 
 @contextmanager

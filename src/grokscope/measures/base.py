@@ -38,7 +38,7 @@ class View(NamedTuple):
     parameters: dict[str, Parameter]
     weights: dict[str, Tensor]
     train: Side
-    """With values and stream in its output."""
+    """With all details in its output."""
     test: Side
     cross_entropy: Float[Tensor, "example"]
     """Of the answers on the training set, whatever the run's own loss is."""
@@ -48,3 +48,7 @@ class View(NamedTuple):
     """β(t) · penalty on the training set."""
     lipschitz: Float[Tensor, ""]
     """Upper bound on how fast the logits change with h."""
+    interaction_gradient: Float[Tensor, "head d d"]
+    """∂CE/∂M of the mean cross-entropy on the training set."""
+    embedding_norm: Float[Tensor, ""]
+    """max_j‖e_j‖ on the training set."""

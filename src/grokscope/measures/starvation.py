@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -18,28 +17,22 @@ if TYPE_CHECKING:
 def starvation(view: View) -> dict[str, Tensor]:
     """`bound_ratio` is the largest measured/bound over all examples and positions: above 1 there is a bug."""
     out, gradient = view.train.out, view.logit_gradient
-    assert out.pooled is not None and out.values is not None and out.stream is not None
-    lipschitz = view.lipschitz
+    assert out.pooled is not None and out.values is not None
     # CE rounds to 0 in float32 below about 1e-7 while the gradient does not: keep the bound above that rounding
     loss = view.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
     heads = gradient.shape[1]
     reach = view.model.sensitivity(out)  # α_j for softmax attention
-    bound = logit_gradient_bound(reach, out.values, out.pooled, lipschitz.expand(1, 1), loss[:, None].expand(-1, heads))
-    closed = logit_gradient_bound_closed(
-        lipschitz, view.model.value_norm(view.weights), out.stream.norm(dim=-1).amax(), loss.amax()
+    bound = logit_gradient_bound(
+        reach, out.values, out.pooled, view.lipschitz.expand(1, 1), loss[:, None].expand(-1, heads)
     )
-    # ∂CE/∂M = Σ_j ∂CE/∂ℓ_j e_q e_jᵀ / √width, of the mean loss
-    key_sum = torch.einsum("nhj,njd->nhd", gradient, out.stream)
-    on_M = torch.einsum("nq,nhd->hqd", out.stream[:, -1], key_sum) / (
-        gradient.shape[0] * math.sqrt(out.pooled.shape[-1])
-    )
-    measured = gradient.abs()
+    value_norm = view.model.value_norm(view.weights)
+    closed = logit_gradient_bound_closed(view.lipschitz, value_norm, view.embedding_norm, loss.amax())
     closed = closed * reach.amax().clamp_min(1.0)
-    rounding = (
-        1e-6 * closed
-    )  # where all mass is on one position, v_j − h and the bound are 0 and the gradient is rounding
+    # where all mass is on one position, v_j − h and with it the bound are 0, and the gradient is rounding
+    rounding = 1e-6 * closed
+    measured = gradient.abs()
     return {
-        "grad_M": on_M.norm(),
+        "grad_M": view.interaction_gradient.norm(),
         "grad_logit": measured.amax(),
         "bound": bound.amax(),
         "bound_paper": closed,

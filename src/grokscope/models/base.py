@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -51,7 +52,8 @@ class Output(NamedTuple):
     values: Float[Tensor, "example head position width"] | None = None
     """v_j; only when asked for."""
     stream: Float[Tensor, "example position d"] | None = None
-    """e_j, what the last attention layer reads; only when asked for."""
+    """e_j, what the last attention layer reads; only when asked for, and not where the model knows a shorter way to
+    `interaction_gradient` and `embedding_norm`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,19 @@ class Model(Settings):
     def value_norm(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
         """Upper bound on ‖W_V‖_op."""
         raise NotImplementedError
+
+    def interaction_gradient(
+        self, weights: dict[str, Tensor], plan: Plan, out: Output, gradient: Float[Tensor, "example head position"]
+    ) -> Float[Tensor, "head d d"]:
+        """∂loss/∂M = Σ_j ∂loss/∂ℓ_j e_q e_jᵀ / √width, of the loss whose gradient on the attention logits is given."""
+        assert out.stream is not None and out.pooled is not None
+        key_sum = torch.einsum("nhj,njd->nhd", gradient, out.stream)
+        return torch.einsum("nq,nhd->hqd", out.stream[:, -1], key_sum) / math.sqrt(out.pooled.shape[-1])
+
+    def embedding_norm(self, weights: dict[str, Tensor], plan: Plan, out: Output) -> Float[Tensor, ""]:
+        """max_j‖e_j‖ over the sequences of `plan`."""
+        assert out.stream is not None
+        return out.stream.norm(dim=-1).amax()
 
     def sensitivity(self, out: Output) -> Float[Tensor, "example head position"]:
         """s_j in ∂h/∂ℓ_j = s_j (v_j − h); for softmax attention it is α_j itself."""

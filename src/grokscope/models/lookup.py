@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from ..shapes import Float, Int
+from ..shapes import Bool, Float, Int
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,6 +32,12 @@ class Plan(NamedTuple):
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(self.row.shape)
+
+    @property
+    def is_read(self) -> Bool[Tensor, "rows"]:
+        """Which rows any position reads."""
+        end = torch.full_like(self.starts[:1], self.order.shape[0])
+        return torch.cat([self.starts[1:], end]) > self.starts
 
 
 def plan(tokens: Int[Tensor, "example position"], vocabulary: int, positions: int) -> Plan:
@@ -57,6 +63,11 @@ def pool(
 ) -> Float[Tensor, "example width"]:
     """h = Σ_j weight_j · table[index_j], without ever holding the looked-up rows."""
     return _Pool.apply(table, weight, *plan)
+
+
+def read_sums(reads: Float[Tensor, "example position width"], plan: Plan) -> Float[Tensor, "rows width"]:
+    """For each row, the sum of `reads` over the places that read it: the transpose of `lookup`. Not differentiable."""
+    return _ReadSums.apply(reads, *plan)
 
 
 def _lay_out(lanes: int, rows: int, plan: Plan, in_dims: tuple[int | None, ...]) -> Plan:
@@ -159,4 +170,22 @@ class _Pool(torch.autograd.Function):
         rows, width = table.shape[1:]
         flat = _lay_out(lanes, rows, Plan(*plan), in_dims[2:])
         out = _Pool.apply(table.reshape(lanes * rows, width), weight.flatten(0, 1), *flat)
+        return out.unflatten(0, (lanes, -1)), 0
+
+
+class _ReadSums(torch.autograd.Function):
+    @staticmethod
+    def forward(reads: Tensor, row: Tensor, order: Tensor, starts: Tensor) -> Tensor:
+        return _row_sums(reads.reshape(-1, reads.shape[-1]), Plan(row, order, starts), None, 1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, reads: Tensor, *plan: Tensor) -> Any:
+        lanes = info.batch_size
+        rows = plan[2].shape[-1]
+        flat = _lay_out(lanes, rows, Plan(*plan), in_dims[1:])
+        out = _ReadSums.apply(_batched(lanes, reads, in_dims[0]).flatten(0, 1), *flat)
         return out.unflatten(0, (lanes, -1)), 0

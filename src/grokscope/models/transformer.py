@@ -20,7 +20,7 @@ import torch
 from ..settings import require
 from ..theory import residual_lipschitz, spectral_norm, two_layer_lipschitz
 from .base import Model, Output, Parameter, models
-from .lookup import Plan, lookup, pool
+from .lookup import Plan, lookup, pool, read_sums
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -98,7 +98,7 @@ class Transformer(Model):
         detail: bool = False,
         every_position: bool = False,
     ) -> Output:
-        table = weights["W_E"][:, None] + weights["W_pos"]  # token, position, d
+        table = _embeddings(weights)
         if self.scope == "query":
             return self._query_only(weights, table, plan, frozen, offset, detail)
         return self._causal(weights, table, plan, frozen, offset, detail, every_position)
@@ -135,7 +135,7 @@ class Transformer(Model):
         if not detail:
             return Output(answer, *at_query)
         looked_up = lookup(values.flatten(1), plan).unflatten(2, (self.heads, -1)).transpose(1, 2)
-        return Output(answer, *at_query, pooled, looked_up, lookup(rows, plan))
+        return Output(answer, *at_query, pooled, looked_up)
 
     def _unembed(self, x: Tensor, weights: dict[str, Tensor]) -> Tensor:
         return (x + _mlp(x, weights, 0)) @ weights["W_U"]
@@ -205,6 +205,18 @@ class Transformer(Model):
         bound = residual_lipschitz(W_in, W_out, weights["W_U"])
         return bound * spectral_norm(weights[_of("W_O", last)]) if self.heads > 1 else bound
 
+    def interaction_gradient(self, weights: dict[str, Tensor], plan: Plan, out: Output, gradient: Tensor) -> Tensor:
+        if self.scope == "causal":
+            return super().interaction_gradient(weights, plan, out, gradient)
+        table = _embeddings(weights)
+        key_sum = read_sums(gradient.mT, plan).mT @ table.flatten(0, 1)  # head, d
+        return torch.einsum("q,hd->hqd", table[-1, -1], key_sum) / math.sqrt(self.d // self.heads)
+
+    def embedding_norm(self, weights: dict[str, Tensor], plan: Plan, out: Output) -> Tensor:
+        if self.scope == "causal":
+            return super().embedding_norm(weights, plan, out)
+        return (_embeddings(weights).flatten(0, 1).norm(dim=-1) * plan.is_read).amax()
+
     def sensitivity(self, out: Output) -> Tensor:
         if self.attention == "softmax":
             return out.attention
@@ -213,6 +225,11 @@ class Transformer(Model):
 
     def value_norm(self, weights: dict[str, Tensor]) -> Tensor:
         return spectral_norm(weights[_of("W_V", self.layers - 1)])
+
+
+def _embeddings(weights: dict[str, Tensor]) -> Tensor:
+    """e of every token at every position [token, position, d]."""
+    return weights["W_E"][:, None] + weights["W_pos"]
 
 
 def _of(name: str, layer: int) -> str:
