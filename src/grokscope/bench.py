@@ -72,22 +72,31 @@ def plain_loop(config: RunConfig, device: torch.device) -> Callable[[int], None]
     return run
 
 
-def fleet_loop(config: RunConfig, lanes: int, device: torch.device) -> Callable[[int], None]:
+class FleetLoop:
     """The same for the fleet's program: `lanes` seeds at once, diagnostics included."""
-    configs = [replace(config, seed=seed) for seed in range(min(lanes, 8))]
-    data = [lane_data(c) for c in configs]  # speed does not depend on what the data says: a few seeds serve many lanes
-    program = Program(config, lanes, device)
-    for lane in range(lanes):
-        program.load(lane, configs[lane % len(configs)], data[lane % len(configs)], None, None)
 
-    def run(epochs: int) -> None:
-        for epoch in range(epochs):
-            program.train_epoch()
-            if epoch % config.log.every == 0:
-                program.evaluate()
-        program.finish()
+    def __init__(self, config: RunConfig, lanes: int, device: torch.device):
+        configs = [replace(config, seed=seed) for seed in range(min(lanes, 8))]
+        data = [
+            lane_data(c) for c in configs
+        ]  # speed does not depend on what the data says: a few seeds serve many lanes
+        self.every = config.log.every
+        self.program = Program(config, lanes, device)
+        for lane in range(lanes):
+            self.program.load(lane, configs[lane % len(configs)], data[lane % len(configs)])
+        self.seconds = [0.0, 0.0]
+        """Spent on steps and on evaluations."""
 
-    return run
+    def __call__(self, epochs: int) -> None:
+        for begin in range(0, epochs, self.every):
+            start = time.perf_counter()
+            for _ in range(min(self.every, epochs - begin)):
+                self.program.train_epoch()
+            self.program.finish()
+            middle = time.perf_counter()
+            self.program.evaluate()
+            self.seconds[0] += middle - start
+            self.seconds[1] += time.perf_counter() - middle
 
 
 def epochs_per_second(run: Callable[[int], None], every: int, seconds: float, device: torch.device) -> float:
@@ -110,19 +119,27 @@ def bench(
     seconds: float = 5.0,
     tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """The plain loop and the fleet at several lane counts, interleaved in one process."""
+    """The plain loop and the fleet at several lane counts, one after another in one process.
+
+    `diagnostics` is the share of the fleet's time that goes into evaluations at the default interval.
+    """
     every = config.log.every
     tell("plain loop")
     plain = epochs_per_second(plain_loop(config, device), every, seconds, device)
     fleet: list[dict[str, Any]] = []
     for count in lanes:
         tell(f"{count} lanes")
+        row: dict[str, Any] = {"lanes": count, "run_steps_per_s": None, "ratio": None, "diagnostics": None}
+        fleet.append(row)
         try:
-            rate = count * epochs_per_second(fleet_loop(config, count, device), every, seconds, device)
+            loop = FleetLoop(config, count, device)
+            loop(every)  # warm up, and forget what that cost
+            loop.seconds = [0.0, 0.0]
+            rate = count * epochs_per_second(loop, every, seconds, device)
         except torch.OutOfMemoryError:
-            fleet.append({"lanes": count, "run_steps_per_s": None, "ratio": None})
             continue
-        fleet.append({"lanes": count, "run_steps_per_s": round(rate, 2), "ratio": round(rate / plain, 2)})
+        share = loop.seconds[1] / sum(loop.seconds)
+        row |= {"run_steps_per_s": round(rate, 2), "ratio": round(rate / plain, 2), "diagnostics": round(share, 3)}
     threads = "" if device.type == "cuda" else f", {torch.get_num_threads()} threads"
     return {
         "device": device_name(device) + threads,

@@ -131,6 +131,7 @@ def test_bench_reports_ratios_side_by_side(run):
     assert [row["lanes"] for row in result["fleet"]] == [1, 2]
     for row in result["fleet"]:
         assert row["ratio"] == pytest.approx(row["run_steps_per_s"] / result["plain_run_steps_per_s"], rel=0.02)
+        assert 0 <= row["diagnostics"] < 1
 
 
 BAD = [

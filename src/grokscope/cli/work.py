@@ -164,15 +164,16 @@ def bench(
     if as_json:
         print(json.dumps(result, indent=1))
         return
-    print(f"{result['device']}, {result['precision']}\n\n{'':>10}  run-steps/s   ratio")
+    print(f"{result['device']}, {result['precision']}\n\n{'':>10}  run-steps/s   ratio  diagnostics")
     print(f"{'plain loop':>10}  {result['plain_run_steps_per_s']:11.1f}   1.00")
     for row in result["fleet"]:
-        rate = (
-            "out of memory"
-            if row["run_steps_per_s"] is None
-            else f"{row['run_steps_per_s']:11.1f}  {row['ratio']:5.2f}"
-        )
-        print(f"{row['lanes']:>4} lanes  {rate}")
+        if row["run_steps_per_s"] is None:
+            print(f"{row['lanes']:>4} lanes  out of memory")
+        else:
+            print(
+                f"{row['lanes']:>4} lanes  {row['run_steps_per_s']:11.1f}  {row['ratio']:6.2f}  {row['diagnostics']:11.1%}"
+            )
+    print("\ndiagnostics: the share of the fleet's time spent on evaluations, all measures included")
 
 
 def _train(
