@@ -34,7 +34,20 @@ def run(capsys, monkeypatch, tmp_path):
     return call
 
 
-COMMANDS = ["demo", "train", "sweep", "runs", "show", "report", "list", "bench"]
+COMMANDS = [
+    "demo",
+    "train",
+    "sweep",
+    "runs",
+    "show",
+    "report",
+    "list",
+    "bench",
+    "reproduce",
+    "claims",
+    "equations",
+    "audit",
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

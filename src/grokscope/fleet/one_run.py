@@ -112,9 +112,9 @@ class OneRun:
         offset   added to the attention logits
         """
         out = self.forward(weights, batch, offset=offset, detail=True)
-        side = self._side(out, batch)
+        answers = out.logits if out.logits.ndim == 2 else out.logits[:, -1]
         seen = {name: tensor for name, tensor in out._asdict().items() if tensor is not None}
-        return seen, losses.get("cross_entropy")(side.answers.float(), side.answer_labels)
+        return seen, losses.get("cross_entropy")(answers.float(), _answer_labels(batch))
 
     def measure(
         self,
@@ -159,9 +159,7 @@ class OneRun:
         return each.view(labels.shape).mean(1) if labels.ndim > 1 else each
 
     def _side(self, out: Output, batch: Batch) -> Side:
-        labels = batch["labels"]
-        answer_labels = labels if labels.ndim == 1 else labels[:, -1]
-        return Side(out, self._losses(out, batch), answer_labels, batch["informative"])
+        return Side(out, self._losses(out, batch), _answer_labels(batch), batch["informative"])
 
     def _prior_loss(self, rooms: dict[str, Any], out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
         prior = rooms["prior"]
@@ -179,3 +177,9 @@ class OneRun:
 
 def _plan(batch: Batch) -> Plan:
     return Plan(batch["row"], batch["order"], batch["starts"])
+
+
+def _answer_labels(batch: Batch) -> Tensor:
+    """One label an example, for next-token labels too."""
+    labels = batch["labels"]
+    return labels if labels.ndim == 1 else labels[:, -1]
