@@ -124,6 +124,17 @@ def test_frozen_attention_is_what_it_says(tiny, kind, divergence):
     assert table["grad_M"][0] == 0
 
 
+@pytest.mark.parametrize("scope", ["query", "causal"])
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_other_precisions_stay_near_float32(tiny, precision, scope):
+    config = replace(tiny, model=replace(tiny.model, scope=scope))
+    exact = trained(config, epochs=30).evaluate()
+    rough = trained(replace(config, precision=precision), epochs=30)
+    assert rough.flat.dtype == torch.float32
+    assert rough.evaluate()["train_loss"][0] == pytest.approx(exact["train_loss"][0], rel=0.1)
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
 def test_mini_batches_follow_the_seed_and_cover_the_epoch(tiny):
     config = replace(tiny, batch_size=7)
     assert config.steps_per_epoch == 4  # 29 examples

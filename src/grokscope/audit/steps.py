@@ -46,7 +46,7 @@ def step_bound(optim: Optimizer, parameter: Parameter) -> float:
     if isinstance(optim, Lion):
         return float(lion_step_bound(entries))
     if isinstance(optim, Muon) and parameter.role == "matrix":
-        scale = optim._scale(torch.empty(parameter.shape, device="meta"))
+        scale = optim.scale(torch.empty(parameter.shape, device="meta"))
         return float(muon_step_bound(float(min(parameter.shape)), scale))
     assert isinstance(optim, AdamW)
     return float(adamw_step_bound_exact(entries, optim.beta1, optim.beta2))

@@ -116,11 +116,11 @@ class Transformer(Model):
         rows = table.flatten(0, 1)
         key_side = weights["W_K"].unflatten(1, (self.heads, -1))  # d, head, width
         direction = torch.einsum("hw,dhw->dh", (query @ weights["W_Q"]).view(self.heads, -1), key_side)
-        logits = lookup(rows @ direction / math.sqrt(self.d // self.heads), plan).mT  # example, head, position
+        logits = lookup(_full(rows @ direction) / math.sqrt(self.d // self.heads), plan).mT  # example, head, position
         if offset is not None:
             logits = logits + offset
         log_attention, attention = self._normalise(logits, frozen)
-        values = (rows @ weights["W_V"]).unflatten(1, (self.heads, -1))
+        values = _full(rows @ weights["W_V"]).unflatten(1, (self.heads, -1))
         at_query = attention, log_attention, logits
         if self.heads == 1 and self.readout == "residual" and not detail:
             # α sums to 1, so the query may join the values: a small table instead of one addition an example
@@ -159,7 +159,7 @@ class Transformer(Model):
                 (s @ weights[_of(name, layer)]).unflatten(2, (self.heads, -1)).transpose(1, 2)
                 for s, name in ((readers, "W_Q"), (x, "W_K"), (x, "W_V"))
             )  # example, head, position, width
-            logits = q @ k.mT / math.sqrt(self.d // self.heads)
+            logits = _full(q @ k.mT) / math.sqrt(self.d // self.heads)
             if last and offset is not None:
                 logits = torch.cat([logits[:, :, :-1], logits[:, :, -1:] + offset.unsqueeze(2)], 2)
             future = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)[-readers.shape[1] :]
@@ -225,6 +225,11 @@ class Transformer(Model):
 
     def value_norm(self, weights: dict[str, Tensor]) -> Tensor:
         return spectral_norm(weights[_of("W_V", self.layers - 1)])
+
+
+def _full(product: Tensor) -> Tensor:
+    """A bf16 product in float32: what is summed or exponentiated from here on is not rounded again."""
+    return product.float() if product.dtype == torch.bfloat16 else product
 
 
 def _embeddings(weights: dict[str, Tensor]) -> Tensor:

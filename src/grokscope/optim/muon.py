@@ -59,10 +59,11 @@ class Muon(AdamW):
             return super().update(weight, grad, state, role=role, step=step, lr=lr * (self.adam_lr / self.lr))
         momentum = self.momentum * state["momentum"] + (1 - self.momentum) * grad
         direction = newton_schulz(self.momentum * momentum + (1 - self.momentum) * grad)
-        weight = (1 - lr * self.weight_decay) * weight - lr * self._scale(weight) * direction
+        weight = (1 - lr * self.weight_decay) * weight - lr * self.scale(weight) * direction
         return weight, {"momentum": momentum}
 
-    def _scale(self, weight: Tensor) -> float:
+    def scale(self, weight: Tensor) -> float:
+        """s, as `adjust_lr` says, for a weight of this shape."""
         inputs, outputs = weight.shape[-2:]
         if self.adjust_lr == "original":
             return math.sqrt(max(1, outputs / inputs))
