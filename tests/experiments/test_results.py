@@ -24,3 +24,16 @@ def test_every_experiment_has_full_results_of_all_its_arms(name):
     assert (results.runs.groupby("arm").size() >= 5).all()
     assert set(results.curves["run"]) == set(results.runs["run"])
     assert {config.id for _, config in experiment.configs("full")} == set(results.runs["run"])
+
+
+def test_the_gallery_shows_every_experiment(monkeypatch):
+    """Pictures of two experiments stand for all: drawing thirty takes half a minute."""
+    from grokscope.experiments import gallery
+
+    chosen = {name: all_experiments()[name] for name in ("si-fig3", "si-critics-lambda")}
+    monkeypatch.setattr(gallery, "all_experiments", lambda: chosen)
+    page = gallery.gallery(ROOT / "results", "full", "grokscope claims -o gallery.html")
+    for experiment in chosen.values():
+        assert experiment.question in page
+        assert all(claim.statement in page for claim in experiment.claims)
+    assert page.count("data:image/") == sum(len(experiment.pictures) for experiment in chosen.values())

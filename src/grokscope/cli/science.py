@@ -102,6 +102,9 @@ def claims(
     pictures: Annotated[
         Path | None, typer.Option("--pictures", metavar="DIR", help="Also redraw every picture into DIR.")
     ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="PAGE.html", help="Also write a page with all pictures.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """The ledger: every claim with what was measured and its verdict, rebuilt from stored results without training."""
@@ -114,6 +117,12 @@ def claims(
         raise ConfigError("--results", f"{results} holds no {scale} results yet; run grokscope reproduce")
     if pictures:
         draw_all(results, scale, pictures)
+    if output:
+        from ..experiments.gallery import gallery
+        from ..pages import save_page
+        from .work import _command
+
+        save_page(output, gallery(results, scale, _command()))
     if as_json:
         print(json.dumps(rows, indent=1))
     elif markdown:

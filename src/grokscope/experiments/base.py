@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -112,11 +113,17 @@ def experiment(**what: Any) -> Experiment:
 
 
 def all_experiments() -> dict[str, Experiment]:
-    """Every experiment by name, in the order of the files."""
+    """Every experiment by name: the papers' figures in their order, then the rest."""
     package = importlib.import_module(__package__)
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
         importlib.import_module(f"{__package__}.{module.name}")
-    return _experiments
+    return dict(sorted(_experiments.items(), key=lambda item: _place(item[0])))
+
+
+def _place(name: str) -> tuple[bool, str, int, str]:
+    """si-fig2 comes before si-fig10, and both before si-dial."""
+    found = re.fullmatch(r"(.*-fig)(\d+)(.*)", name)
+    return (False, found[1], int(found[2]), found[3]) if found else (True, name, 0, "")
 
 
 def find_experiment(name: str) -> Experiment:
