@@ -11,7 +11,6 @@ from .base import Experiment, all_experiments
 from .collect import curves_from
 from .ledger import rulings
 
-
 WORDS = {
     "holds": "hold",
     "holds only when": "hold only under a condition",
