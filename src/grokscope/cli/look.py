@@ -102,7 +102,7 @@ def report(
     """Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline."""
     from ..pages import build_page, save_page
     from ..store import find_run, list_runs
-    from .work import _command
+    from .session import command_line
 
     chosen = (
         [find_run(folder, id) for id in run]
@@ -110,7 +110,7 @@ def report(
         else [r for r in list_runs(folder) if r.status != "damaged" and r.summary]
     )
     unique = list({info.id: info for info in chosen}.values())
-    html, _ = build_page(unique, command=_command(), title=title)
+    html, _ = build_page(unique, command=command_line(), title=title)
     print(save_page(output, html))
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ConfigError
 from .app import Device, Json, Lanes, Quiet, app
+
+if TYPE_CHECKING:
+    from ..config import RunConfig
+    from ..store import RunInfo
 
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder of the compact results.")]
 
@@ -68,16 +72,17 @@ def _reproduce(
     from ..experiments.ledger import draw, rulings
     from ..store.results import Results as Stored
     from ..store.results import save_results
-    from .work import _say_how_to_go_on, _stopped, _train
+    from .session import stop_here_if_interrupted, train_and_show
 
     arms, configs = zip(*experiment.configs(scale, seeds), strict=True)
     names = {config.id: arm for arm, config in zip(arms, configs, strict=True)}
-    trained = []
+    trained: list[RunInfo] = []
+    asked: list[RunConfig] = []
     for stage in experiment.stages(configs):
         conditions = [names[config.id] for config in stage]
-        trained += _train(stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions)
-        if _stopped(trained):
-            _say_how_to_go_on(trained)
+        trained += train_and_show(stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions)
+        asked += stage
+        stop_here_if_interrupted(asked, trained)
     order = list(names)
     stored = sorted(trained, key=lambda run: order.index(run.id))
     table, curves = run_rows(stored, arms)
@@ -120,9 +125,9 @@ def claims(
     if output:
         from ..experiments.gallery import gallery
         from ..pages import save_page
-        from .work import _command
+        from .session import command_line
 
-        save_page(output, gallery(results, scale, _command()))
+        save_page(output, gallery(results, scale, command_line()))
     if as_json:
         print(json.dumps(rows, indent=1))
     elif markdown:

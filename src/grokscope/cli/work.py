@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,8 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .app import Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets
+from .session import command_line, stop_here_if_interrupted, train_and_show
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..config import RunConfig
     from ..store import RunInfo
 
@@ -41,12 +43,11 @@ def demo(
     chosen = parse_seeds(seeds)
     configs = show.configs(chosen)
     conditions = [arm for arm in show.ARMS for _ in chosen]
-    stored = _train(
+    stored = train_and_show(
         configs, runs=runs, device=device, lanes=len(configs), quiet=quiet or as_json, conditions=conditions
     )
-    if _stopped(stored):
-        _say_how_to_go_on(stored)
-    result = show.write(stored, output, command=_command())
+    stop_here_if_interrupted(configs, stored)
+    result = show.write(stored, output, command=command_line())
     if as_json:
         print(json.dumps(result.to_dict(), indent=1))
     else:
@@ -87,14 +88,9 @@ def train(
 
     kinds = {"task": task, "model": model, "optim": optim, "prior": prior, "filter": filter, "loss": loss}
     config = read_config(file, {k: v for k, v in kinds.items() if v} | parse_sets(settings))
-    stored = _train(
-        [replace(config, seed=s) for s in parse_seeds(seeds)],
-        runs=runs,
-        device=device,
-        lanes=lanes,
-        quiet=quiet or as_json,
-    )
-    _report(stored, as_json)
+    configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
+    stored = train_and_show(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json)
+    _report(configs, stored, as_json)
 
 
 @app.command()
@@ -131,8 +127,8 @@ def sweep(
     from ..sweeps import read_grid
 
     configs = read_grid(file, parse_sets(settings), parse_seeds(seeds) if seeds else None)
-    stored = _train(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json)
-    _report(stored, as_json)
+    stored = train_and_show(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json)
+    _report(configs, stored, as_json)
 
 
 @app.command()
@@ -176,53 +172,11 @@ def bench(
     print("\ndiagnostics: the share of the fleet's time spent on evaluations, all measures included")
 
 
-def _train(
-    configs: list[RunConfig],
-    *,
-    runs: Path,
-    device: str,
-    lanes: int | None,
-    quiet: bool,
-    conditions: list[str] | None = None,
-) -> list[RunInfo]:
-    from ..training import train_all
-    from .progress import Display
-
-    if quiet:
-        return train_all(configs, device=device, runs=runs, lanes=lanes)
-    with Display(configs, conditions) as display:
-        return train_all(configs, device=device, runs=runs, lanes=lanes, progress=display)
-
-
-def _report(stored: list[RunInfo], as_json: bool) -> None:
+def _report(configs: Sequence[RunConfig], stored: list[RunInfo], as_json: bool) -> None:
     from .look import as_objects, table_of_runs
 
     if as_json:
         print(json.dumps(as_objects(stored), indent=1))
     else:
         table_of_runs(stored)
-    if _stopped(stored):
-        _say_how_to_go_on(stored)
-
-
-def _stopped(stored: list[RunInfo]) -> bool:
-    return any(run.status in ("stopped", "running") for run in stored) or not stored
-
-
-def _say_how_to_go_on(stored: list[RunInfo]) -> None:
-    epochs = sorted(run.epoch for run in stored if run.status == "stopped")
-    where = (
-        f" at epoch {epochs[0]}"
-        if epochs and epochs[0] == epochs[-1]
-        else f" at epochs {epochs[0]} to {epochs[-1]}"
-        if epochs
-        else ""
-    )
-    print(f"stopped{where}; everything is kept. To go on: {_command()}", file=sys.stderr)
-    raise typer.Exit(130)
-
-
-def _command() -> str:
-    """The command line as it was typed."""
-    words = ["grokscope", *sys.argv[1:]]
-    return shlex.join(words)
+    stop_here_if_interrupted(configs, stored)
