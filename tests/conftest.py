@@ -59,3 +59,23 @@ class Memory:
 @pytest.fixture
 def memory():
     return Memory
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run a command in an empty folder: exit code, stdout, stderr."""
+    import sys
+
+    from grokscope.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["grokscope", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out = capsys.readouterr()
+        return stop.value.code, out.out, out.err
+
+    return call

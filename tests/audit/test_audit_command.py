@@ -4,33 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 
 import pytest
-
-from grokscope.cli import main
 
 TINY = [
     *("--set", "task.p=5", "--set", "task.alphabet=3", "--set", "task.train_fraction=0.6"),
     *("--set", "model.d=8", "--set", "model.d_mlp=16", "--set", "epochs=30", "--set", "log.every=5"),
     *("--set", "log.keep=10", "--set", "prior.beta=0.3", "--set", "optim.lr=0.01"),
 ]
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["grokscope", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out = capsys.readouterr()
-        return stop.value.code, out.out, out.err
-
-    return call
 
 
 @pytest.fixture

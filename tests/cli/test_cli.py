@@ -10,28 +10,10 @@ import time
 
 import pytest
 
-from grokscope.cli import main
-
 TINY = [
     *("--set", "task.p=7", "--set", "task.alphabet=3", "--set", "task.train_fraction=0.6"),
     *("--set", "model.d=8", "--set", "model.d_mlp=16", "--set", "epochs=10", "--set", "log.every=5"),
 ]
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["grokscope", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out = capsys.readouterr()
-        return stop.value.code, out.out, out.err
-
-    return call
 
 
 COMMANDS = [

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import figures
 from ..figures import RunCurves, recorded
-from ..report import Picture, Section, picture_of
+from ..report import Picture, PicturePlan, Section, picture_of
 from .clock import elapsed, learning_rates
 from .evidence import Evidence, Values
 from .prior import divergence_so_far, envelope_of, unfit
 from .statements import Audit
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-class _Plan(NamedTuple):
-    draw: Callable[[Sequence[RunCurves]], Figure]
-    needs: str
-    title: str
-    shows: str
-    """Alternative text."""
-    caption: str
+    pass
 
 
 PLANS = (
-    _Plan(
+    PicturePlan(
         figures.mass_against_threshold,
         "mass_worst",
         "Attention against γ",
@@ -40,7 +31,7 @@ PLANS = (
         "dotted line, uniform attention is enough and the condition is empty. The dashed γ takes the sampled L_max: no "
         "true L_max allows a larger γ.",
     ),
-    _Plan(
+    PicturePlan(
         figures.norm_against_decay,
         "mlp_norm",
         "MLP norm against decay",
@@ -49,7 +40,7 @@ PLANS = (
         "coloured line does not follow the dashed one, the task gradient is not negligible on the plateau. r_max is "
         "the largest norm from t_grok on.",
     ),
-    _Plan(
+    PicturePlan(
         figures.divergence_under_envelope,
         "D",
         "D against its envelope",
@@ -57,7 +48,7 @@ PLANS = (
         "Eq. 52 says that with the oracle prior D stays under the dashed line, whose rate is β̃ = ηβ. The grey level is "
         "δ_nec, which D must be below once a run has grokked; where D starts below it, Cor. 4.5 is empty.",
     ),
-    _Plan(
+    PicturePlan(
         figures.bound_ratio,
         "bound_ratio",
         "Lemma 5.1 over time",
@@ -142,5 +133,5 @@ def tally(outcomes: Sequence[str]) -> str:
     return outcomes[0] if len(counts) == 1 else ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
 
 
-def _picture(plan: _Plan, runs: Sequence[RunCurves]) -> Picture:
+def _picture(plan: PicturePlan, runs: Sequence[RunCurves]) -> Picture:
     return picture_of(plan.draw(runs), plan.draw.__name__, plan.title, plan.caption, plan.shows)

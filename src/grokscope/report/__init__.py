@@ -1,6 +1,16 @@
 """Report: pictures and tables ─► one HTML page that needs nothing but itself."""
 
 from .page import Page, RunRow, Section, Setting, render
-from .pictures import Picture, picture_of, standard_pictures
+from .pictures import Picture, PicturePlan, picture_of, standard_pictures
 
-__all__ = ["Page", "Picture", "RunRow", "Section", "Setting", "picture_of", "render", "standard_pictures"]
+__all__ = [
+    "Page",
+    "Picture",
+    "PicturePlan",
+    "RunRow",
+    "Section",
+    "Setting",
+    "picture_of",
+    "render",
+    "standard_pictures",
+]

@@ -45,8 +45,8 @@ class Picture:
         return f"data:image/{kind};base64,{b64encode(data).decode()}"
 
 
-class _Plan(NamedTuple):
-    """How a standard picture is made and explained."""
+class PicturePlan(NamedTuple):
+    """How a picture is made and explained."""
 
     draw: Callable[[Sequence[RunCurves]], Figure]
     needs: str
@@ -58,7 +58,7 @@ class _Plan(NamedTuple):
 
 
 PLANS = (
-    _Plan(
+    PicturePlan(
         figures.accuracy_and_divergence,
         "test_accuracy",
         "Accuracy and divergence",
@@ -68,7 +68,7 @@ PLANS = (
         "them). If structure is what the run is waiting for, D falls before test accuracy rises. "
         "The shaded phases are those of the middle seed; triangles mark when each seed grokked.",
     ),
-    _Plan(
+    PicturePlan(
         figures.grokking_times,
         "epoch",
         "Grokking times",
@@ -77,7 +77,7 @@ PLANS = (
         "that is known about it. Compare whole clouds of seeds, not single runs; the scale is logarithmic, so equal "
         "distances are equal factors.",
     ),
-    _Plan(
+    PicturePlan(
         figures.attention_mass,
         "attention_0",
         "Where attention goes",
@@ -86,7 +86,7 @@ PLANS = (
         "for every input); grey is wasted on distractors. Watch when blue grows: during memorisation, on the plateau, "
         "or only at the dashed line where the middle seed groks.",
     ),
-    _Plan(
+    PicturePlan(
         figures.gradient_under_bound,
         "grad_logit",
         "The attention gradient under its bound",
@@ -96,7 +96,7 @@ PLANS = (
         "one. "
         "Below, the norm of the task gradient on the attention matrix M tells the same story.",
     ),
-    _Plan(
+    PicturePlan(
         figures.mlp_norm,
         "mlp_norm",
         "Norm of the MLP",
