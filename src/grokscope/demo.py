@@ -11,9 +11,9 @@ from .analysis import runs_of, verdict_in_words
 from .config import RunConfig
 from .models.transformer import Transformer
 from .optim.adamw import AdamW
-from .pages import build_page, save_page, save_picture, table_of
+from .pages import build_page, save_picture, table_of
 from .priors.kl import KL
-from .store import RunInfo
+from .store import RunInfo, save_file
 from .tasks.modular import Modular
 
 BASE = RunConfig(
@@ -75,7 +75,7 @@ def write(runs: Sequence[RunInfo], output: Path, *, command: str) -> Result:
         verdict=verdict.sentences,
         what=what,
     )
-    page = save_page(output / "index.html", html)
+    page = save_file(output / "index.html", html)
     for picture in pictures:
         save_picture(output, picture)
     return Result(

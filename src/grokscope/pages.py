@@ -15,7 +15,7 @@ from .errors import ConfigError, StoreError
 from .figures import RunCurves
 from .report import Page, Picture, RunRow, Section, Setting, render, standard_pictures
 from .settings import flatten
-from .store import RunInfo, read_metrics
+from .store import RunInfo, read_metrics, save_file
 
 
 def curves_of(runs: Sequence[RunInfo], arms: Sequence[str]) -> list[RunCurves]:
@@ -162,17 +162,7 @@ def _versions(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in flatten(manifest).items() if value is not None and name != "created"]
 
 
-def save_page(path: Path, html: str) -> Path:
-    """Write the page, making its folder."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(html, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror})") from None
-    return path
-
-
 def save_picture(folder: Path, picture: Picture) -> None:
-    """One picture as a file of its own, for a paper or a slide."""
-    (folder / f"{picture.name}.svg").write_text(picture.svg, encoding="utf-8")
-    (folder / f"{picture.name}.png").write_bytes(picture.png)
+    """One picture as files of its own, for a paper or a slide."""
+    save_file(folder / f"{picture.name}.svg", picture.svg)
+    save_file(folder / f"{picture.name}.png", picture.png)

@@ -67,14 +67,15 @@ def audit(
 def _write(infos: Sequence[RunInfo], audits: Sequence[Audit], output: Path) -> Path:
     from ..audit.page import sections
     from ..describe import differences
-    from ..pages import build_page, curves_of, save_page
+    from ..pages import build_page, curves_of
+    from ..store import save_file
     from .session import command_line
 
     arms = differences([info.config for info in infos])
     parts = sections(audits, curves_of(infos, arms))
     title = "An audit of the theory" if len(infos) > 1 else f"An audit of run {infos[0].id}"
     html, _ = build_page(infos, command=command_line(), title=title, arms=arms, sections=parts)
-    return save_page(output, html)
+    return save_file(output, html)
 
 
 def _print(info: RunInfo, found: Audit) -> None:

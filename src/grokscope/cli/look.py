@@ -100,8 +100,8 @@ def report(
     title: Annotated[str, typer.Option(help="Headline of the page.")] = "Grokking runs",
 ) -> None:
     """Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline."""
-    from ..pages import build_page, save_page
-    from ..store import find_run, list_runs
+    from ..pages import build_page
+    from ..store import find_run, list_runs, save_file
     from .session import command_line
 
     chosen = (
@@ -111,7 +111,7 @@ def report(
     )
     unique = list({info.id: info for info in chosen}.values())
     html, _ = build_page(unique, command=command_line(), title=title)
-    print(save_page(output, html))
+    print(save_file(output, html))
 
 
 @app.command(name="list")

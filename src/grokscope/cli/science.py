@@ -124,10 +124,10 @@ def claims(
         draw_all(results, scale, pictures)
     if output:
         from ..experiments.gallery import gallery
-        from ..pages import save_page
+        from ..store import save_file
         from .session import command_line
 
-        save_page(output, gallery(results, scale, command_line()))
+        save_file(output, gallery(results, scale, command_line()))
     if as_json:
         print(json.dumps(rows, indent=1))
     elif markdown:

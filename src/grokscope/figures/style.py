@@ -18,6 +18,8 @@ import matplotlib as mpl
 import matplotlib.style
 from matplotlib.figure import Figure
 
+from ..store import save_file
+
 P = ParamSpec("P")
 
 PAGE_WIDTH = 7.0
@@ -77,8 +79,5 @@ def to_png(figure: Figure) -> bytes:
 def save(figure: Figure, stem: str | Path) -> tuple[Path, Path]:
     """Write `stem`.svg and `stem`.png, making the folder if need be; returns both paths."""
     stem = Path(stem)
-    stem.parent.mkdir(parents=True, exist_ok=True)
     svg, png = (stem.with_name(f"{stem.name}.{ending}") for ending in ("svg", "png"))
-    svg.write_text(to_svg(figure), encoding="utf-8", newline="\n")
-    png.write_bytes(to_png(figure))
-    return svg, png
+    return save_file(svg, to_svg(figure)), save_file(png, to_png(figure))

@@ -6,7 +6,7 @@ torch nor pyarrow.
 
 from .catalogue import RunInfo, find_run, list_runs, read_checkpoint, read_run
 from .checkpoints import Checkpoint
-from .disk import check_writable
+from .disk import check_writable, save_file
 from .folder import RunFolder
 from .frames import load_runs, read_metrics
 from .state import FINISHED, State
@@ -24,4 +24,5 @@ __all__ = [
     "read_checkpoint",
     "read_metrics",
     "read_run",
+    "save_file",
 ]

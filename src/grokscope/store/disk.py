@@ -34,6 +34,13 @@ def write(path: Path, content: bytes, *, if_full: str = "") -> None:
         raise cannot_write(path, error, if_full) from error
 
 
+def save_file(path: Path, content: str | bytes) -> Path:
+    """A file for people (a page, a picture) at a place of their choice, making its folder."""
+    make_folder(path.parent)
+    write(path, content.encode() if isinstance(content, str) else content)
+    return path
+
+
 def write_json(path: Path, content: dict[str, Any], *, if_full: str = "") -> None:
     """Readable JSON without NaN or infinity, which other programs could not read."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..errors import StoreError
+from ..settings import flatten
 from .catalogue import RunInfo, list_runs
 from .tables import join, read_parts
 
@@ -51,19 +52,9 @@ def load_runs(folder: str | Path, *, arrow: bool = False) -> pd.DataFrame | pa.T
 
 def _settings(runs: list[RunInfo]) -> dict[str, pa.Array]:
     """One value a run: id, status and every setting that any of them has."""
-    flat = [{"run": run.id, "status": run.status, **_flatten(run.config)} for run in runs]
+    flat = [{"run": run.id, "status": run.status, **flatten(run.config)} for run in runs]
     names = dict.fromkeys(["run", "status", *(name for row in flat for name in row)])
     return {name: _column([row.get(name) for row in flat]) for name in names}
-
-
-def _flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, dict):
-            flat.update(_flatten(value, f"{prefix}{key}."))
-        else:
-            flat[prefix + key] = value
-    return flat
 
 
 def _column(values: list[Any]) -> pa.Array:
