@@ -103,13 +103,17 @@ class RunConfig(Settings):
         for part in self.PARTS:
             try:
                 getattr(self, part).check()
+                if part == "model":
+                    self.model.check_task(self.task.shape)
                 if part == "prior":
-                    self.prior.check_task(self.task)
+                    self._check_prior()
                 if part == "constraint":
-                    self.constraint.check_model(self.model.parameters(self.task.shape))
+                    self._check_constraint()
             except ConfigError as error:
                 raise error.within(part) from None
         losses.get(self.loss)
+        if self.task.shape.regression:
+            require(self.loss == "mse", "loss", f'task {self.task.kind} asks for a real number: set loss = "mse"')
         require(self.epochs >= 1, "epochs", f"{self.epochs} is below 1")
         require(0 <= self.seed < 2**31, "seed", f"{self.seed} is outside 0 … 2³¹−1")
         shape = self.task.shape
@@ -124,6 +128,19 @@ class RunConfig(Settings):
             require(scope == "causal", "model.scope", f'{task} needs scope = "causal"')
             require(self.constraint.attention == "learned", "constraint.attention", f"{task} cannot freeze attention")
         return self
+
+    def _check_prior(self) -> None:
+        if self.prior.beta > 0:
+            require(self.model.has_attention, "beta", f"model {self.model.kind} has no attention to guide")
+            require(self.task.knows_informative, "beta", f"nobody knows the informative tokens of task {self.task.kind}")
+        if self.model.has_attention:
+            self.prior.check_task(self.task)
+
+    def _check_constraint(self) -> None:
+        self.constraint.check_model(self.model.parameters(self.task.shape))
+        if self.constraint.attention != "learned":
+            possible = self.model.has_attention and self.task.knows_informative
+            require(possible, "attention", "there is no attention here that could be frozen at known weights")
 
     @property
     def id(self) -> str:

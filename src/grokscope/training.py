@@ -174,7 +174,7 @@ def teacher_attention(config: RunConfig, runs: str | Path) -> Tensor:
     other = teacher.task.shape
     tensors = read_checkpoint(info).tensors
     weights = {name.removeprefix("weight/"): t for name, t in tensors.items() if name.startswith("weight/")}
-    tokens = config.task.split(config.seed).train.tokens
+    tokens = config.task.split(config.seed).train.inputs
     with torch.no_grad():
         out = teacher.model.forward(weights, plan(tokens, other.vocabulary, max(other.length, other.test_length)))
         return pooled_log_attention(out).exp()

@@ -35,8 +35,8 @@ def test_a_pair_differs_at_one_informative_position(task):
     pairs = pairs_of(config)
     test = task.split(3).test
     assert pairs.exhaustive
-    assert torch.equal(pairs.inputs.tokens, test.tokens)
-    differ = pairs.inputs.tokens[pairs.first] != pairs.tokens
+    assert torch.equal(pairs.inputs.inputs, test.inputs)
+    differ = pairs.inputs.inputs[pairs.first] != pairs.tokens
     assert (differ.sum(1) == 1).all()
     assert differ.gather(1, pairs.position[:, None]).all()
     assert test.informative[pairs.first].gather(1, pairs.position[:, None]).all()
@@ -47,7 +47,7 @@ def test_all_pairs_with_another_label_are_there_and_no_other(op):
     task = Modular(p=5, op=op, distractors=1, alphabet=2)
     pairs = pairs_of(RunConfig(task=task))
     expected = set()
-    for row, (a, b, *rest) in enumerate(task.split(0).test.tokens.tolist()):
+    for row, (a, b, *rest) in enumerate(task.split(0).test.inputs.tolist()):
         label = OPS[op](torch.tensor(a), torch.tensor(b), 5)
         for c in range(5):
             for x, y in ((c, b), (a, c)):

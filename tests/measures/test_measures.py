@@ -36,7 +36,7 @@ def test_gradient_on_M(small, heads):
     program = program_of(config, epochs=3)
     weights = {name: w[0].detach() for name, w in program.weights.items()}
     split = config.task.split(0)
-    x = weights["W_E"][split.train.tokens] + weights["W_pos"]
+    x = weights["W_E"][split.train.inputs] + weights["W_pos"]
     width = 8 // heads
     probes = torch.zeros(heads, 8, 8, requires_grad=True)
     pooled = []

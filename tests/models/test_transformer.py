@@ -22,7 +22,7 @@ def setup(model, task=TASK, seed=0):
     shape = task.shape
     weights = {name: w.requires_grad_() for name, w in model.init(shape, stream(seed, "weights")).items()}
     examples = task.split(seed).train
-    return weights, plan(examples.tokens, shape.vocabulary, shape.length), examples
+    return weights, plan(examples.inputs, shape.vocabulary, shape.length), examples
 
 
 VARIANTS = [
@@ -73,7 +73,7 @@ def test_equals_a_plain_module():
             layer.weight.copy_(weights[name].T)
         plain.mlp[0].weight.copy_(weights["W_in"].T)
         plain.mlp[2].weight.copy_(weights["W_out"].T)
-        logits, log_attention = plain(examples.tokens)
+        logits, log_attention = plain(examples.inputs)
         out = config.model.forward(weights, p)
     torch.testing.assert_close(out.logits, logits, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(out.log_attention[:, 0], log_attention, rtol=1e-4, atol=1e-5)
@@ -136,7 +136,7 @@ def test_causal_attention_never_looks_ahead():
     model = Transformer(d=8, d_mlp=16, layers=2, scope="causal")
     task = AutoregressiveParity(n=6, k=2)
     weights, _, examples = setup(model, task)
-    tokens = examples.tokens[:4].clone()
+    tokens = examples.inputs[:4].clone()
     before = model.forward(weights, plan(tokens, 3, 7), every_position=True).logits
     tokens[:, 4] = 1 - tokens[:, 4]
     after = model.forward(weights, plan(tokens, 3, 7), every_position=True).logits

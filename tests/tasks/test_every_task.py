@@ -29,7 +29,7 @@ VARIANTS = [
 
 
 def built(examples: Examples) -> tuple[int, int]:
-    size, length = examples.tokens.shape
+    size, length = examples.inputs.shape
     assert examples.informative.shape == (size, length)
     return size, length
 
@@ -41,10 +41,10 @@ def test_shape_is_that_of_the_built_data(small: Callable[..., Task], kind: str, 
     assert built(split.train) == (shape.train_size, shape.length)
     assert built(split.test) == (shape.test_size, shape.test_length)
     for part in split:
-        assert part.tokens.dtype == part.labels.dtype == torch.long
-        assert part.labels.shape == (part.tokens.shape if shape.every_position else part.tokens.shape[:1])
-        assert part.tokens.min() >= 0
-        assert part.tokens.max() == shape.vocabulary - 1
+        assert part.inputs.dtype == part.labels.dtype == torch.long
+        assert part.labels.shape == (part.inputs.shape if shape.every_position else part.inputs.shape[:1])
+        assert part.inputs.min() >= 0
+        assert part.inputs.max() == shape.vocabulary - 1
         assert part.labels.min() >= 0
         assert part.labels.max() < shape.classes
 
@@ -53,8 +53,8 @@ def test_shape_is_that_of_the_built_data(small: Callable[..., Task], kind: str, 
 def test_the_query_comes_last_and_is_not_informative(small: Callable[..., Task], kind: str, settings: dict) -> None:
     task = small(kind, **settings)
     for part in task.split(0):
-        assert (part.tokens[:, -1] == task.shape.vocabulary - 1).all()
-        assert (part.tokens[:, :-1] < task.shape.vocabulary - 1).all()
+        assert (part.inputs[:, -1] == task.shape.vocabulary - 1).all()
+        assert (part.inputs[:, :-1] < task.shape.vocabulary - 1).all()
         assert not part.informative[:, -1].any()
         assert (part.informative.sum(dim=1) == task.k).all()
 
@@ -76,7 +76,7 @@ def test_data_depend_on_settings_and_seed_alone(small: Callable[..., Task], kind
     again, other = task.split(3), task.split(4)
     for part, same, different in zip(once, again, other, strict=True):
         assert all(torch.equal(x, y) for x, y in zip(part, same, strict=True))
-        assert not torch.equal(part.tokens, different.tokens)
+        assert not torch.equal(part.inputs, different.inputs)
 
 
 @pytest.mark.parametrize(("kind", "settings"), VARIANTS)

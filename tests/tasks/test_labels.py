@@ -47,7 +47,7 @@ def test_division_undoes_multiplication(p: int, data: st.DataObject) -> None:
 
 def test_division_never_meets_a_zero_divisor() -> None:
     task = Modular(p=5, op="/", distractors=0, train_fraction=0.5)
-    tokens = torch.cat([part.tokens for part in task.split(0)])
+    tokens = torch.cat([part.inputs for part in task.split(0)])
     assert len(tokens) == 20
     assert set(tokens[:, 0].tolist()) == {0, 1, 2, 3, 4}
     assert set(tokens[:, 1].tolist()) == {1, 2, 3, 4}
@@ -86,7 +86,7 @@ def test_parity_reads_the_informative_bits_alone() -> None:
 def test_autoregressive_labels_are_the_next_token_then_the_parity() -> None:
     task = AutoregressiveParity(n=4, k=2, positions=(0, 3))
     examples = task.examples(torch.tensor([[1, 0, 0, 1], [1, 1, 1, 0]]), 2, "train", 0)
-    assert examples.tokens.tolist() == [[1, 0, 0, 1, 2], [1, 1, 1, 0, 2]]
+    assert examples.inputs.tolist() == [[1, 0, 0, 1, 2], [1, 1, 1, 0, 2]]
     assert examples.labels.tolist() == [[0, 0, 1, 2, 0], [1, 1, 0, 2, 1]]
 
 

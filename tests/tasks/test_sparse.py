@@ -16,11 +16,11 @@ from grokscope.tasks.modular import Modular
 
 def operands(examples: Examples) -> torch.Tensor:
     """The informative tokens of every example, from left to right."""
-    return examples.tokens[examples.informative].view(len(examples.tokens), -1)
+    return examples.inputs[examples.informative].view(len(examples.inputs), -1)
 
 
 def distractors(examples: Examples) -> torch.Tensor:
-    return examples.tokens[:, :-1][~examples.informative[:, :-1]].view(len(examples.tokens), -1)
+    return examples.inputs[:, :-1][~examples.informative[:, :-1]].view(len(examples.inputs), -1)
 
 
 def rows(tokens: torch.Tensor) -> set[tuple[int, ...]]:
@@ -30,22 +30,22 @@ def rows(tokens: torch.Tensor) -> set[tuple[int, ...]]:
 def test_layout_by_hand() -> None:
     task = Modular(p=5, distractors=2, alphabet=1, positions=(3, 0))
     examples = task.examples(torch.tensor([[1, 2], [4, 0]]), 2, "train", 0)
-    assert examples.tokens.tolist() == [[2, 5, 5, 1, 6], [0, 5, 5, 4, 6]]
+    assert examples.inputs.tolist() == [[2, 5, 5, 1, 6], [0, 5, 5, 4, 6]]
     assert examples.informative.tolist() == [[True, False, False, True, False]] * 2
     assert examples.labels.tolist() == [3, 4]
 
 
 def test_operands_come_first_by_default() -> None:
     train = Addition(p=5, k=3, distractors=2).split(0).train
-    assert train.informative.tolist() == [[True, True, True, False, False, False]] * len(train.tokens)
+    assert train.informative.tolist() == [[True, True, True, False, False, False]] * len(train.inputs)
 
 
 def test_fraction_and_sizes_split_the_whole_table() -> None:
     split = Modular(p=7, train_fraction=0.3).split(0)
-    assert (len(split.train.tokens), len(split.test.tokens)) == (14, 35)  # 0.3 · 49 = 14.7, rounded down
+    assert (len(split.train.inputs), len(split.test.inputs)) == (14, 35)  # 0.3 · 49 = 14.7, rounded down
     assert rows(operands(split.train)) | rows(operands(split.test)) == {(a, b) for a in range(7) for b in range(7)}
     split = Modular(p=7, train_size=10, test_size=5).split(0)
-    assert (len(split.train.tokens), len(split.test.tokens)) == (10, 5)
+    assert (len(split.train.inputs), len(split.test.inputs)) == (10, 5)
 
 
 @pytest.mark.parametrize("settings", [{"p": 7}, {"p": 7, "placement": "random"}, {"p": 401, "train_size": 60_000}])
@@ -82,7 +82,7 @@ def test_a_larger_fraction_adds_examples_and_keeps_the_others() -> None:
 
 def test_length_at_test_leaves_training_as_it_was() -> None:
     before, after = (Modular(p=11, placement="random", test_distractors=more).split(0).train for more in (None, 7))
-    assert torch.equal(before.tokens, after.tokens)
+    assert torch.equal(before.inputs, after.inputs)
 
 
 def test_distractors_fill_their_alphabet_and_differ_between_examples() -> None:
@@ -95,7 +95,7 @@ def test_distractors_fill_their_alphabet_and_differ_between_examples() -> None:
 
 def test_distractors_of_train_and_test_are_drawn_apart() -> None:
     split = Modular(p=23, train_fraction=0.5).split(0)
-    shared = min(len(part.tokens) for part in split)
+    shared = min(len(part.inputs) for part in split)
     assert not torch.equal(distractors(split.train)[:shared], distractors(split.test)[:shared])
 
 
@@ -121,11 +121,11 @@ def test_without_distractors_there_are_no_symbols_for_them() -> None:
 def test_longer_tests_grow_on_the_left(small: Callable[..., Task], kind: str) -> None:
     longer = small(kind).distractors + 3
     short, long = small(kind).split(0), small(kind, test_distractors=longer).split(0)
-    assert torch.equal(short.train.tokens, long.train.tokens)
+    assert torch.equal(short.train.inputs, long.train.inputs)
     assert not long.test.informative[:, :3].any()
     assert torch.equal(long.test.informative[:, 3:], short.test.informative)
     assert torch.equal(operands(long.test), operands(short.test))
-    assert len(rows(long.test.tokens[:, :3])) > 1
+    assert len(rows(long.test.inputs[:, :3])) > 1
 
 
 def test_random_placement_differs_per_example_and_keeps_the_order() -> None:
@@ -153,8 +153,8 @@ def test_other_tokens_never_matter(
     task = small(kind, **changes)
     for part in task.split(seed):
         # Every token that is not marked becomes another symbol; the label is read off the marked ones.
-        changed = torch.where(part.informative, part.tokens, (part.tokens + 1) % task.vocabulary)
-        marked = operands(part._replace(tokens=changed))
+        changed = torch.where(part.informative, part.inputs, (part.inputs + 1) % task.vocabulary)
+        marked = operands(part._replace(inputs=changed))
         answer = marked.sum(dim=1) % 2 if kind == "parity" else task.label(marked)
         assert torch.equal(answer, part.labels)
 

@@ -81,7 +81,7 @@ def pairs_of(config: RunConfig, limit: int = LIMIT) -> Pairs | None:
         differ = _differ(inputs, others)
         pick = chosen[differ.any(1)[chosen] & (inputs.labels != others.labels)[chosen]]
         first.append(pick)
-        tokens.append(others.tokens[pick])
+        tokens.append(others.inputs[pick])
         position.append(differ[pick].int().argmax(1))
     if not sum(map(len, first)):
         return None
@@ -98,6 +98,6 @@ def _changed(rows: Tensor, column: int, values: range, shift: int) -> Tensor:
 
 def _differ(inputs: Examples, others: Examples) -> Tensor:
     """True at the position where two inputs differ, for those that differ there alone and where it is informative."""
-    differ = inputs.tokens != others.tokens
+    differ = inputs.inputs != others.inputs
     alone = (differ.sum(1) == 1) & (inputs.informative == others.informative).all(1)
     return differ & inputs.informative & alone[:, None]

@@ -103,7 +103,7 @@ def replay(config: RunConfig, weights: dict[str, Tensor], epoch: int, pairs: Pai
         accuracy=(mine.logits.argmax(-1) == inputs.labels).double().mean().item(),
         margin=margin,
         lipschitz=config.model.lipschitz(weights).item(),
-        lipschitz_sampled=max(steepest, _steepest(mine, _select(mine, torch.arange(len(inputs.tokens)).roll(1)))),
+        lipschitz_sampled=max(steepest, _steepest(mine, _select(mine, torch.arange(len(inputs.inputs)).roll(1)))),
         spread=spread,
         heads=heads,
         pair_least=pair_least,
@@ -117,7 +117,7 @@ def _look(config: RunConfig, weights: dict[str, Tensor], examples: Examples) -> 
     frozen = config.constraint.frozen_attention(examples)
     return config.model.forward(
         weights,
-        plan(examples.tokens, shape.vocabulary, max(shape.length, shape.test_length)),
+        plan(examples.inputs, shape.vocabulary, max(shape.length, shape.test_length)),
         frozen=None if frozen is None else frozen.double(),
         detail=True,
     )

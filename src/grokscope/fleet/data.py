@@ -15,25 +15,32 @@ if TYPE_CHECKING:
     from ..tasks import Examples
 
 Batch = dict[str, "Tensor"]
-"""Named tensors of one run (or, stacked, of all): tokens or a plan of look-ups, labels, informative, target, frozen."""
+"""Named tensors of one run (or, stacked, of all): vectors, tokens or a plan of look-ups, labels, informative, target, frozen."""
 
 
 def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, Batch]:
     """Training and test batch. `target` replaces the prior's own target on the training set (a teacher's attention)."""
     split = config.task.split(config.seed)
     train = _batch(config, split.train)
-    train["target"] = config.prior.target_for(split.train, config.seed).float() if target is None else target
+    if target is not None:
+        train["target"] = target
+    elif config.model.has_attention and split.train.informative is not None:
+        train["target"] = config.prior.target_for(split.train, config.seed).float()
     return train, _batch(config, split.test)
 
 
 def _batch(config: RunConfig, examples: Examples) -> Batch:
-    batch = {"tokens": examples.tokens, "labels": examples.labels, "informative": examples.informative}
+    batch = {"vectors" if config.task.shape.features else "tokens": examples.inputs, "labels": examples.labels}
+    if examples.informative is not None:
+        batch["informative"] = examples.informative
     frozen = config.constraint.frozen_attention(examples)
     return batch if frozen is None else batch | {"frozen": frozen.float()}
 
 
 def with_plan(batch: Batch, vocabulary: int, positions: int) -> Batch:
-    """The batch with its tokens turned into a plan of look-ups; works on one run's batch and on a stack."""
+    """The batch with its tokens, if it has any, turned into a plan of look-ups; works on one run's batch and on a stack."""
+    if "tokens" not in batch:
+        return batch
     planned = plan(batch["tokens"], vocabulary, positions)
     rest = {name: tensor for name, tensor in batch.items() if name != "tokens"}
     return rest | {"row": planned.row, "order": planned.order, "starts": planned.starts}

@@ -10,8 +10,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from ..measures import measures
-from ..measures.base import Side, View
+from ..measures.base import Side, Starvation, View
 from ..models import Output
 from ..models.lookup import Plan
 from ..optim import losses
@@ -107,10 +109,13 @@ class OneRun:
     # ── measuring ────────────────────────────────────────────────────────────────────────────────────────────
 
     def observe(self, weights: Weights, batch: Batch, offset: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """A forward pass with all details (the output's fields by name), and the cross-entropy of each answer.
+        """A forward pass with all details (the output's fields by name), and the cross-entropy of each answer
+        (nothing for a model without attention: it is what starves attention).
 
         offset   added to the attention logits
         """
+        if not self.config.model.has_attention:
+            return {"logits": self.forward(weights, batch).logits}, offset.sum()
         out = self.forward(weights, batch, offset=offset, detail=True)
         answers = out.logits if out.logits.ndim == 2 else out.logits[:, -1]
         seen = {name: tensor for name, tensor in out._asdict().items() if tensor is not None}
@@ -130,27 +135,37 @@ class OneRun:
     ) -> dict[str, Tensor]:
         """Every registered measure; `seen`, `cross_entropy` and `gradient` are what `observe` saw of the training set."""
         out = Output(**seen)
-        model, plan = self.config.model, _plan(train)
+        model, starvation = self.config.model, None
+        if model.has_attention:
+            plan = _plan(train)
+            starvation = Starvation(
+                cross_entropy=cross_entropy,
+                logit_gradient=gradient,
+                lipschitz=model.lipschitz(weights),
+                interaction_gradient=model.interaction_gradient(weights, plan, out, gradient / gradient.shape[0]),
+                embedding_norm=model.embedding_norm(weights, plan, out),
+            )
         view = View(
             model=model,
             parameters=self.layout.parameters,
             weights=weights,
             train=self._side(out, train),
             test=self._side(self.forward(weights, test), test),
-            cross_entropy=cross_entropy,
-            logit_gradient=gradient,
             prior_loss=self._prior_loss(self._bind(hyper), out, train, step, seed),
-            lipschitz=model.lipschitz(weights),
-            interaction_gradient=model.interaction_gradient(weights, plan, out, gradient / gradient.shape[0]),
-            embedding_norm=model.embedding_norm(weights, plan, out),
+            starvation=starvation,
         )
         return {name: value.float() for measure in measures.entries().values() for name, value in measure(view).items()}
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def forward(self, weights: Weights, batch: Batch, **how: Any) -> Output:
-        every = self.shape.every_position
-        return self.config.model.forward(weights, _plan(batch), frozen=batch.get("frozen"), every_position=every, **how)
+        inputs = batch["vectors"] if self.shape.features else _plan(batch)
+        model = self.config.model
+        if not model.has_attention:
+            return model.forward(weights, inputs)
+        return model.forward(
+            weights, inputs, frozen=batch.get("frozen"), every_position=self.shape.every_position, **how
+        )
 
     def _losses(self, out: Output, batch: Batch) -> Tensor:
         """The loss of each example; a next-token loss is averaged over positions."""
@@ -159,9 +174,11 @@ class OneRun:
         return each.view(labels.shape).mean(1) if labels.ndim > 1 else each
 
     def _side(self, out: Output, batch: Batch) -> Side:
-        return Side(out, self._losses(out, batch), _answer_labels(batch), batch["informative"])
+        return Side(out, self._losses(out, batch), _answer_labels(batch), batch.get("informative"))
 
     def _prior_loss(self, rooms: dict[str, Any], out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
+        if "target" not in batch:
+            return torch.zeros((), device=out.logits.device)
         prior = rooms["prior"]
         epoch = step / self.config.steps_per_epoch
         return prior.weight(epoch) * prior.penalty(out, batch["target"], Key(seed, step))

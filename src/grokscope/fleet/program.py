@@ -197,9 +197,7 @@ class Program:
 
     def _eager_look(self) -> dict[str, Tensor]:
         train = self._planned(self.train) if self.config.batch_size else self.train
-        heads = getattr(self.config.model, "heads", 1)
-        examples, length = train["informative"].shape[1:]
-        offset = torch.zeros(self.lanes, examples, heads, length, device=self.device, requires_grad=True)
+        offset = self._no_offset()
         weights = {name: weight.detach() for name, weight in self.weights.items()}
         seen, cross_entropy = vmap(self.rules.observe)(weights, train, offset)
         gradient = torch.zeros_like(offset)
@@ -209,6 +207,14 @@ class Program:
         observed = (seen, cross_entropy.detach(), gradient)
         with torch.no_grad():
             return vmap(self.rules.measure)(weights, self.hyper, *observed, train, self.test, self.step, self.seed)
+
+
+    def _no_offset(self) -> Tensor:
+        """Zeros to add to the attention logits: what the task loss would change them by is their gradient."""
+        shape: tuple[int, ...] = ()
+        if self.config.model.has_attention:
+            shape = (self.shape.train_size, getattr(self.config.model, "heads", 1), self.shape.length)
+        return torch.zeros(self.lanes, *shape, device=self.device, requires_grad=True)
 
 
 @contextmanager

@@ -14,14 +14,21 @@ if TYPE_CHECKING:
 
 @measures.register("attention")
 def attention(view: View) -> dict[str, Tensor]:
+    """Nothing for a model without attention; no distance from an oracle where nobody knows the informative tokens."""
     out, informative = view.test.out, view.test.informative
+    if out.log_attention is None or out.attention_logits is None:
+        return {}
     log_pooled = pooled_log_attention(out)
-    mass = least_mass(log_pooled.exp(), informative)
     profile = log_pooled.exp().mean(0)
-    return {
-        "D": divergence(oracle_target(informative), log_pooled).mean(),
-        "mass_mean": mass.mean(),
-        "mass_worst": mass.amin(),
+    found = {}
+    if informative is not None:
+        mass = least_mass(log_pooled.exp(), informative)
+        found = {
+            "D": divergence(oracle_target(informative), log_pooled).mean(),
+            "mass_mean": mass.mean(),
+            "mass_worst": mass.amin(),
+        }
+    return found | {
         "entropy": attention_entropy(out.log_attention).mean(),
         "logit_variance": _variance(out.attention_logits).mean(),
         **{f"attention_{j}": profile[j] for j in range(profile.shape[0])},

@@ -22,13 +22,29 @@ class Side(NamedTuple):
     out: Output
     loss: Float[Tensor, "example"]
     """The run's own loss."""
-    answer_labels: Int[Tensor, "example"]
-    informative: Bool[Tensor, "example position"]
+    answer_labels: Int[Tensor, "example"] | Float[Tensor, "example"]
+    """A real number for regression."""
+    informative: Bool[Tensor, "example position"] | None
 
     @property
     def answers(self) -> Float[Tensor, "example class"]:
         """Logits at the query."""
         return self.out.logits if self.out.logits.ndim == 2 else self.out.logits[:, -1]
+
+
+class Starvation(NamedTuple):
+    """What reaches attention through the task loss, on the training set, and what bounds it."""
+
+    cross_entropy: Float[Tensor, "example"]
+    """Of the answers, whatever the run's own loss is."""
+    logit_gradient: Float[Tensor, "example head position"]
+    """∂CE/∂ℓ_j of each training example."""
+    lipschitz: Float[Tensor, ""]
+    """Upper bound on how fast the logits change with h."""
+    interaction_gradient: Float[Tensor, "head d d"]
+    """∂CE/∂M of the mean cross-entropy."""
+    embedding_norm: Float[Tensor, ""]
+    """max_j‖e_j‖."""
 
 
 class View(NamedTuple):
@@ -40,15 +56,7 @@ class View(NamedTuple):
     train: Side
     """With all details in its output."""
     test: Side
-    cross_entropy: Float[Tensor, "example"]
-    """Of the answers on the training set, whatever the run's own loss is."""
-    logit_gradient: Float[Tensor, "example head position"]
-    """∂CE/∂ℓ_j of each training example."""
     prior_loss: Float[Tensor, ""]
     """β(t) · penalty on the training set."""
-    lipschitz: Float[Tensor, ""]
-    """Upper bound on how fast the logits change with h."""
-    interaction_gradient: Float[Tensor, "head d d"]
-    """∂CE/∂M of the mean cross-entropy on the training set."""
-    embedding_norm: Float[Tensor, ""]
-    """max_j‖e_j‖ on the training set."""
+    starvation: Starvation | None = None
+    """None for a model without attention."""

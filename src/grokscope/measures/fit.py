@@ -24,4 +24,9 @@ def fit(view: View) -> dict[str, Tensor]:
 
 
 def accuracy(side: Side) -> Tensor:
+    """Share of right answers; for regression R², the share of the answers' variance that is explained, at least 0."""
+    if side.answer_labels.is_floating_point():
+        labels = side.answer_labels
+        unexplained = (side.answers.squeeze(-1) - labels).square().mean()
+        return torch.clamp(1 - unexplained / (labels - labels.mean()).square().mean(), min=0.0)
     return (side.answers.argmax(-1) == side.answer_labels).to(torch.float32).mean()

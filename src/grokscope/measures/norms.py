@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 @measures.register("norms")
 def norms(view: View) -> dict[str, Tensor]:
     each = {name: weight.norm() for name, weight in view.weights.items()}
-    zero = torch.zeros((), device=view.lipschitz.device)
+    zero = torch.zeros_like(view.prior_loss)
     mlp = torch.stack([zero, *(each[name] for name, p in view.parameters.items() if p.part == "mlp")])
-    return {
+    found = {
+        "l1": torch.stack([weight.abs().sum() for weight in view.weights.values()]).sum(),
+        "l2": torch.stack(list(each.values())).norm(),
         "mlp_norm": mlp.norm(),
-        "lipschitz": view.lipschitz,
         **{f"norm_{name}": norm for name, norm in each.items()},
     }
+    return found if view.starvation is None else found | {"lipschitz": view.starvation.lipschitz}

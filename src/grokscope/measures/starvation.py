@@ -16,23 +16,26 @@ if TYPE_CHECKING:
 @measures.register("starvation")
 def starvation(view: View) -> dict[str, Tensor]:
     """`bound_ratio` is the largest measured/bound over all examples and positions: above 1 there is a bug."""
-    out, gradient = view.train.out, view.logit_gradient
+    if view.starvation is None:
+        return {}
+    seen, out = view.starvation, view.train.out
+    gradient = seen.logit_gradient
     assert out.pooled is not None and out.values is not None
     # CE rounds to 0 in float32 below about 1e-7 while the gradient does not: keep the bound above that rounding
-    loss = view.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
+    loss = seen.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
     heads = gradient.shape[1]
     reach = view.model.sensitivity(out)  # α_j for softmax attention
     bound = logit_gradient_bound(
-        reach, out.values, out.pooled, view.lipschitz.expand(1, 1), loss[:, None].expand(-1, heads)
+        reach, out.values, out.pooled, seen.lipschitz.expand(1, 1), loss[:, None].expand(-1, heads)
     )
     value_norm = view.model.value_norm(view.weights)
-    closed = logit_gradient_bound_closed(view.lipschitz, value_norm, view.embedding_norm, loss.amax())
+    closed = logit_gradient_bound_closed(seen.lipschitz, value_norm, seen.embedding_norm, loss.amax())
     closed = closed * reach.amax().clamp_min(1.0)
     # where all mass is on one position, v_j − h and with it the bound are 0, and the gradient is rounding
     rounding = 1e-6 * closed
     measured = gradient.abs()
     return {
-        "grad_M": view.interaction_gradient.norm(),
+        "grad_M": seen.interaction_gradient.norm(),
         "grad_logit": measured.amax(),
         "bound": bound.amax(),
         "bound_paper": closed,

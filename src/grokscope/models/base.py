@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 
 import torch
 
 from ..registry import Registry
-from ..settings import Settings
+from ..settings import Settings, require
 from ..shapes import Float
 
 if TYPE_CHECKING:
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 models: Registry[type[Model]] = Registry("model", "grokscope.models")
 
 Role = Literal["embedding", "matrix", "bias"]
+
+
+class Neurons(NamedTuple):
+    """The two sides of a hidden layer, with everything linear around it multiplied in."""
+
+    reads: Float[Tensor, "neuron token"]
+    writes: Float[Tensor, "neuron class"]
 
 
 class Parameter(NamedTuple):
@@ -35,6 +42,10 @@ class Parameter(NamedTuple):
     """Which half of the story it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
 
 
+Inputs = Union["Plan", "Tensor"]
+"""Sequences of tokens as a plan of look-ups, or vectors [example feature]."""
+
+
 class Output(NamedTuple):
     """What a forward pass returns, so that no diagnostic needs a hook.
 
@@ -43,10 +54,11 @@ class Output(NamedTuple):
 
     logits: Float[Tensor, "example class"]
     """[example position class] when the loss is taken at every position."""
-    attention: Float[Tensor, "example head position"]
-    log_attention: Float[Tensor, "example head position"]
+    attention: Float[Tensor, "example head position"] | None = None
+    """None, like all below it, for a model without attention."""
+    log_attention: Float[Tensor, "example head position"] | None = None
     """log α, finite even where α vanishes."""
-    attention_logits: Float[Tensor, "example head position"]
+    attention_logits: Float[Tensor, "example head position"] | None = None
     pooled: Float[Tensor, "example head width"] | None = None
     """h, the attention-weighted mean of the values, a row per head; only when asked for with `detail=True`."""
     values: Float[Tensor, "example head position width"] | None = None
@@ -58,7 +70,13 @@ class Output(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Settings):
-    """Base of all models."""
+    """Base of all models. One without attention needs `parameters`, `check_task` and `forward` alone."""
+
+    has_attention: ClassVar[bool] = True
+
+    def check_task(self, shape: Shape) -> None:
+        """Raise ConfigError where this model cannot read a task."""
+        require(shape.features == 0, "kind", f"{self.kind} reads tokens, and this task has vectors")
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
         raise NotImplementedError
@@ -66,14 +84,15 @@ class Model(Settings):
     def forward(
         self,
         weights: dict[str, Tensor],
-        plan: Plan,
+        inputs: Any,
         *,
         frozen: Float[Tensor, "example position"] | None = None,
         offset: Float[Tensor, "example head position"] | None = None,
         detail: bool = False,
         every_position: bool = False,
     ) -> Output:
-        """Logits and attention for the sequences in `plan`.
+        """Logits and attention for the `inputs` (see `Inputs`). What stands behind the star is for attention:
+        a model without it is never given any.
 
         frozen   attention weights to use instead of the computed ones
         offset   added to the attention logits; its gradient at zero is ∂loss/∂ℓ_j
@@ -105,7 +124,12 @@ class Model(Settings):
 
     def sensitivity(self, out: Output) -> Float[Tensor, "example head position"]:
         """s_j in ∂h/∂ℓ_j = s_j (v_j − h); for softmax attention it is α_j itself."""
+        assert out.attention is not None
         return out.attention
+
+    def neurons(self, weights: dict[str, Tensor]) -> Neurons | None:
+        """What each hidden neuron reads from every token and writes to every class, where that makes sense."""
+        return None
 
     def init(self, shape: Shape, generator: Generator) -> dict[str, Tensor]:
         """Gaussian weights, drawn in the order of `parameters`."""

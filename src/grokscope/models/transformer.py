@@ -91,7 +91,7 @@ class Transformer(Model):
     def forward(
         self,
         weights: dict[str, Tensor],
-        plan: Plan,
+        inputs: Plan,
         *,
         frozen: Tensor | None = None,
         offset: Tensor | None = None,
@@ -100,8 +100,8 @@ class Transformer(Model):
     ) -> Output:
         table = _embeddings(weights)
         if self.scope == "query":
-            return self._query_only(weights, table, plan, frozen, offset, detail)
-        return self._causal(weights, table, plan, frozen, offset, detail, every_position)
+            return self._query_only(weights, table, inputs, frozen, offset, detail)
+        return self._causal(weights, table, inputs, frozen, offset, detail, every_position)
 
     def _query_only(
         self,
@@ -218,6 +218,7 @@ class Transformer(Model):
         return (_embeddings(weights).flatten(0, 1).norm(dim=-1) * plan.is_read).amax()
 
     def sensitivity(self, out: Output) -> Tensor:
+        assert out.attention is not None and out.attention_logits is not None
         if self.attention == "softmax":
             return out.attention
         total = (torch.relu(out.attention_logits) + _TINY).sum(-1, keepdim=True)

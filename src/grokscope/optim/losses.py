@@ -30,11 +30,16 @@ def cross_entropy(
 
 @losses.register("mse")
 @checked
-def mse(logits: Float[Tensor, "... example class"], labels: Int[Tensor, "... example"]) -> Float[Tensor, "... example"]:
-    """Mean over the classes of (x_j − [j = y])²: the distance to the one-hot target, with no factor ½.
+def mse(
+    logits: Float[Tensor, "... example class"], labels: Int[Tensor, "... example"] | Float[Tensor, "... example"]
+) -> Float[Tensor, "... example"]:
+    """Mean over the classes of (x_j − [j = y])²: the distance to the one-hot target, with no factor ½. Where the label
+    is a real number, (x − y)² of the one output.
 
     That is torch.nn.MSELoss on one-hot targets, as in Omnigrok (Liu et al. 2023) and the works after it.
     """
+    if labels.is_floating_point():
+        return (logits.squeeze(-1) - labels).square()
     return (logits - _is_label(logits, labels).to(logits.dtype)).square().mean(-1)
 
 

@@ -66,6 +66,7 @@ class Prior(Settings):
 
     def target_for(self, examples: Examples, seed: int) -> Float[Tensor, "example position"]:
         """The distribution this prior compares attention with; the oracle, unless a prior says otherwise."""
+        assert examples.informative is not None
         return oracle_target(examples.informative)
 
     def penalty(self, out: Output, target: Float[Tensor, "example position"], key: Key) -> Float[Tensor, ""]:
@@ -75,5 +76,6 @@ class Prior(Settings):
 
 def pooled_log_attention(out: Output) -> Float[Tensor, "example position"]:
     """log of the attention averaged over heads: heads satisfy the structural condition together (Conj. E.2)."""
+    assert out.log_attention is not None
     heads = out.log_attention.shape[1]
     return torch.logsumexp(out.log_attention, 1) - math.log(heads)

@@ -45,9 +45,12 @@ class Constraints(Settings):
         return {"norm": self.norm > 0, "qk_penalty": self.qk_penalty > 0, "frozen": self.attention != "learned"}
 
     def frozen_attention(self, examples: Examples) -> Tensor | None:
+        if self.attention == "learned":
+            return None
+        assert examples.informative is not None
         if self.attention == "oracle":
             return oracle_target(examples.informative)
-        return uniform_target(examples.informative) if self.attention == "uniform" else None
+        return uniform_target(examples.informative)
 
     def penalty(self, weights: dict[str, Tensor]) -> Tensor:
         squares = [w.square().sum() for name, w in weights.items() if name.startswith(("W_Q", "W_K"))]

@@ -20,4 +20,5 @@ class Entropy(Prior):
     """β · H(α), averaged over heads and examples: knows that few tokens matter, not which."""
 
     def penalty(self, out: Output, target: Tensor, key: Key) -> Tensor:
+        assert out.log_attention is not None
         return attention_entropy(out.log_attention).mean()

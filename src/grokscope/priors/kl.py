@@ -44,6 +44,7 @@ class KL(Prior):
 
     def target_for(self, examples: Examples, seed: int) -> Tensor:
         informative = examples.informative
+        assert informative is not None
         if self.target == "adversarial":
             return adversarial_target(informative)
         if self.target == "uniform":

@@ -24,6 +24,7 @@ class Noise(Prior):
     """β · Σ_j ξ_j ℓ_j with ξ random per example and step, and ‖ξ‖ = ‖α − α*‖, the size of the KL gradient (Eq. 45)."""
 
     def penalty(self, out: Output, target: Tensor, key: Key) -> Tensor:
+        assert out.attention is not None and out.attention_logits is not None
         size = kl_logit_gradient(out.attention.mean(1), target).norm(dim=-1, keepdim=True)
         draw = counter_normal(key.seed, key.step, tuple(target.shape))
         xi = (size * draw / draw.norm(dim=-1, keepdim=True)).detach()

@@ -25,6 +25,7 @@ class Sparsity(Prior):
     """half: Σ √α_j; negative-l2: −Σ α_j²."""
 
     def penalty(self, out: Output, target: Tensor, key: Key) -> Tensor:
+        assert out.attention is not None and out.log_attention is not None
         if self.norm == "half":
             return torch.exp(0.5 * out.log_attention).sum(-1).mean()
         return -out.attention.square().sum(-1).mean()

@@ -32,5 +32,5 @@ class AutoregressiveParity(Parity):
 
     def examples(self, rows: Int[Tensor, "row column"], distractors: int, part: Part, seed: int) -> Examples:
         answered = super().examples(rows, distractors, part, seed)
-        following = torch.cat([answered.tokens[:, 1:], answered.labels[:, None]], dim=1)
+        following = torch.cat([answered.inputs[:, 1:], answered.labels[:, None]], dim=1)
         return answered._replace(labels=following)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from ..registry import Registry
 from ..settings import Settings
-from ..shapes import Bool, Int
+from ..shapes import Bool, Float, Int
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,13 +16,15 @@ tasks: Registry[type[Task]] = Registry("task", "grokscope.tasks")
 
 
 class Examples(NamedTuple):
-    """A set of sequences. The answer is read at the last position; its token is the last symbol of the vocabulary."""
+    """A set of inputs with their labels. Of a sequence the answer is read at the last position."""
 
-    tokens: Int[Tensor, "example position"]
-    labels: Int[Tensor, "example"]
-    """One label an example, or one a position [example position] for next-token tasks (the last one is the answer)."""
-    informative: Bool[Tensor, "example position"]
-    """True where the label depends on the token."""
+    inputs: Int[Tensor, "example position"] | Float[Tensor, "example feature"]
+    """Sequences of tokens, or vectors of real numbers."""
+    labels: Int[Tensor, "example"] | Float[Tensor, "example"]
+    """One class an example, or one a position [example position] for next-token tasks (the last one is the answer); a real
+    number for regression."""
+    informative: Bool[Tensor, "example position"] | None = None
+    """True where the label depends on the token; None where nobody knows."""
 
 
 class Split(NamedTuple):
@@ -43,11 +45,18 @@ class Shape(NamedTuple):
     test_size: int
     every_position: bool = False
     """Whether the loss is taken at every position (next-token) or at the query only."""
+    features: int = 0
+    """Length of the vectors, where inputs are vectors; 0 for tokens (vectors have no vocabulary and no length)."""
+    regression: bool = False
+    """Whether the answer is a real number (one output) or a class."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Settings):
     """Base of all tasks."""
+
+    knows_informative: ClassVar[bool] = True
+    """Whether its examples tell which tokens the label depends on."""
 
     @property
     def shape(self) -> Shape:
