@@ -50,8 +50,8 @@ class PlainTransformer(nn.Module):
 def plain_loop(config: RunConfig, device: torch.device) -> Callable[[int], None]:
     """A function that trains one run for some epochs in the ordinary way."""
     split = config.task.split(config.seed)
-    train, test = ([t.to(device) for t in side] for side in split)
-    target = oracle_target(train[2])
+    train, test = ([side.inputs.to(device), side.labels.to(device)] for side in split)
+    target = oracle_target(split.train.marked.to(device))
     model = PlainTransformer(config).to(device)
     optim = torch.optim.AdamW(model.parameters(), lr=config.optim.lr, weight_decay=config.optim.weight_decay)
 

@@ -44,7 +44,9 @@ def curves_of(runs: Sequence[RunInfo], arms: Sequence[str]) -> list[RunCurves]:
 
 def position_names(config: RunConfig) -> tuple[list[str], list[int]]:
     """a, b … for operands where they always stand at the same places, · for distractors, = for the query."""
-    informative = config.task.split(config.seed).test.informative
+    if not config.task.knows_informative or not config.model.has_attention:
+        return [], []
+    informative = config.task.split(config.seed).test.marked
     length = informative.shape[1]
     if bool((informative != informative[0]).any()):
         return [*(f"position {j + 1}" for j in range(length - 1)), "="], []

@@ -148,7 +148,7 @@ def find_phases(metrics: Metrics) -> Phases:
     t_grok = crossing(epoch, metrics["test_accuracy"], 0.99).first
     last = int(epoch[-1])
     t_c = fall = rise = bump = None
-    if t_mem is not None:
+    if t_mem is not None and "grad_M" in metrics:  # a model without attention has no such gradient
         gradient, loss = (np.asarray(metrics[name], dtype=float) for name in ("grad_M", "train_loss"))
         known = np.isfinite(gradient) & np.isfinite(loss)  # the last rows of a diverged run are not
         before = known & (epoch <= t_mem)

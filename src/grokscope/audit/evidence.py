@@ -72,7 +72,7 @@ class Evidence:
     @cached_property
     def informative(self) -> int:
         """k."""
-        return int(self.config.task.split(self.config.seed).test.informative[0].sum())
+        return int(self.config.task.split(self.config.seed).test.marked[0].sum())
 
     @property
     def length(self) -> int:
@@ -106,6 +106,8 @@ def read_evidence(run: RunInfo) -> Evidence:
     metrics = finite_rows(metrics_of(run))
     if metrics.empty:
         raise StoreError(f"run {run.id} has no measurements yet")
+    if "bound" not in metrics or "D" not in metrics:
+        raise StoreError(f"run {run.id} has no attention with known informative tokens: the theory says nothing about it")
     saved = sorted({file.epoch for file in checkpoint_files(run.path)})
     if not saved:
         raise StoreError(f"run {run.id} has no checkpoint yet")

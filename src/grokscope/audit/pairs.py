@@ -99,5 +99,5 @@ def _changed(rows: Tensor, column: int, values: range, shift: int) -> Tensor:
 def _differ(inputs: Examples, others: Examples) -> Tensor:
     """True at the position where two inputs differ, for those that differ there alone and where it is informative."""
     differ = inputs.inputs != others.inputs
-    alone = (differ.sum(1) == 1) & (inputs.informative == others.informative).all(1)
-    return differ & inputs.informative & alone[:, None]
+    alone = (differ.sum(1) == 1) & (inputs.marked == others.marked).all(1)
+    return differ & inputs.marked & alone[:, None]

@@ -86,12 +86,13 @@ def replay(config: RunConfig, weights: dict[str, Tensor], epoch: int, pairs: Pai
     weights = {name: weight.double() for name, weight in weights.items()}
     inputs = pairs.inputs
     mine = _look(config, weights, inputs)
+    assert mine.attention is not None
     heads = mine.attention.shape[1]
     margin, spread, pair_least, steepest = math.inf, 0.0, math.inf, 0.0
     for first, tokens, position in zip(
         *(t.split(CHUNK) for t in (pairs.first, pairs.tokens, pairs.position)), strict=True
     ):
-        other = _look(config, weights, Examples(tokens, inputs.labels[first], inputs.informative[first]))
+        other = _look(config, weights, Examples(tokens, inputs.labels[first], inputs.marked[first]))
         one = _select(mine, first)
         margin = min(margin, output_separation(one.logits, other.logits).min().item())
         spread = max(spread, _gap(one, position).max().item(), _gap(other, position).max().item())
@@ -107,8 +108,8 @@ def replay(config: RunConfig, weights: dict[str, Tensor], epoch: int, pairs: Pai
         spread=spread,
         heads=heads,
         pair_least=pair_least,
-        mass_worst=least_mass(log_attention.exp(), inputs.informative).min().item(),
-        divergence_worst=divergence(oracle_target(inputs.informative, torch.float64), log_attention).max().item(),
+        mass_worst=least_mass(log_attention.exp(), inputs.marked).min().item(),
+        divergence_worst=divergence(oracle_target(inputs.marked, torch.float64), log_attention).max().item(),
     )
 
 
@@ -129,12 +130,14 @@ def _select(out: Output, rows: Tensor) -> Output:
 
 def _mass(out: Output, position: Tensor) -> Tensor:
     """α_j, the mean of all heads."""
+    assert out.attention is not None
     return out.attention.mean(1).gather(1, position[:, None]).squeeze(1)
 
 
 def _gap(out: Output, position: Tensor) -> Tensor:
     """‖v_j − μ‖ in each head. The weights of the other positions are formed without α_j: it may be 1 to rounding."""
     assert out.values is not None
+    assert out.attention is not None and out.log_attention is not None
     length = out.attention.shape[-1]
     here = (position[:, None] == torch.arange(length))[:, None]
     others = out.log_attention.masked_fill(here, -math.inf).softmax(-1)

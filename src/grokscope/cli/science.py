@@ -68,7 +68,7 @@ def _reproduce(
     quiet: bool,
 ) -> list[dict[str, Any]]:
     from .. import __version__
-    from ..experiments.collect import effort, run_rows
+    from ..experiments.collect import effort, probe_tables, run_rows
     from ..experiments.ledger import draw, rulings
     from ..store.results import Results as Stored
     from ..store.results import save_results
@@ -86,6 +86,7 @@ def _reproduce(
     order = list(names)
     stored = sorted(trained, key=lambda run: order.index(run.id))
     table, curves = run_rows(stored, arms)
+    looked = probe_tables(experiment.probes, stored, arms)
     about = {
         "experiment": experiment.name,
         "scale": scale,
@@ -93,7 +94,7 @@ def _reproduce(
         "device": stored[0].manifest.get("device", ""),
         **effort(configs, table),
     }
-    kept = Stored(about, table, curves)
+    kept = Stored(about, table, curves, looked)
     folder = save_results(results, kept)
     draw(experiment, kept, folder)
     return rulings(experiment, kept)

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..config import RunConfig, merge, nested
 from ..errors import ConfigError, nearest
-from ..priors.kl import KL
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from ..figures import RunCurves
+    from ..store.results import Results
 
 Verdict = Literal["holds", "holds only when", "does not hold", "not decided"]
 Scale = Literal["quick", "full"]
 Settings = Mapping[str, Any]
+REFERENCES = (("prior", "teacher"), ("ticket", "run"))
+"""Settings that name another run."""
 Arms = dict[str, dict[str, Any]]
 """Dotted settings by the arm's name."""
 
@@ -49,8 +51,16 @@ class Claim:
     """One sentence."""
     rule: str
     """The rule for the verdict, in words, written before the runs."""
-    judge: Callable[[pd.DataFrame], Ruling]
+    judge: Callable[[pd.DataFrame], Ruling] | None = None
     """The same rule as code; it sees one row a run."""
+    judge_all: Callable[[Results], Ruling] | None = None
+    """In place of `judge` where the rule needs more: curves and probes too."""
+
+    def ruling(self, results: Results) -> Ruling:
+        if self.judge is not None:
+            return self.judge(results.runs)
+        assert self.judge_all is not None, f"claim {self.name} has no rule"
+        return self.judge_all(results)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +82,10 @@ class Experiment:
     claims: Sequence[Claim]
     pictures: Mapping[str, Callable[[Sequence[RunCurves]], Figure]]
     """By file name."""
+    probes: Sequence[str] = ()
+    """Probes of every run that are stored with the results."""
+    plots: Mapping[str, Callable[[Results], Figure]] = field(default_factory=dict)
+    """Further pictures, drawn from the results as a whole."""
 
     def configs(self, scale: Scale, seeds: int | None = None) -> list[tuple[str, RunConfig]]:
         """Every arm with every seed."""
@@ -82,22 +96,32 @@ class Experiment:
             for layer in (self.quick if scale == "quick" else {}, settings):
                 plain = merge(plain, nested(dict(layer)))
             config = RunConfig.from_dict(plain).check()
-            chosen += [(arm, self._taught(replace(config, seed=seed), chosen)) for seed in range(count)]
+            chosen += [(arm, self._named(replace(config, seed=seed), chosen)) for seed in range(count)]
         return chosen
 
     @staticmethod
-    def _taught(config: RunConfig, earlier: Sequence[tuple[str, RunConfig]]) -> RunConfig:
-        """A teacher named "@arm" is that arm's run with the same seed; its arm stands earlier."""
-        prior = config.prior
-        if not isinstance(prior, KL) or not prior.teacher.startswith("@"):
-            return config
-        teachers = {(arm, other.seed): other.id for arm, other in earlier}
-        return replace(config, prior=replace(prior, teacher=teachers[prior.teacher[1:], config.seed]))
+    def _named(config: RunConfig, earlier: Sequence[tuple[str, RunConfig]]) -> RunConfig:
+        """A run named "@arm" (a teacher, the origin of a ticket) is that arm's run with the same seed; its arm stands earlier."""
+        runs = {(arm, other.seed): other.id for arm, other in earlier}
+        for part, field_ in REFERENCES:
+            settings = getattr(config, part)
+            name = getattr(settings, field_, "")
+            if name.startswith("@"):
+                named = replace(settings, **{field_: runs[name[1:], config.seed]})
+                config = replace(config, **{part: named})
+        return config
 
     def stages(self, configs: Sequence[RunConfig]) -> list[list[RunConfig]]:
-        """The runs in the order in which they can be trained: teachers before their students."""
-        taught = [config for config in configs if getattr(config.prior, "teacher", "")]
-        return [stage for stage in ([c for c in configs if c not in taught], taught) if stage]
+        """The runs in the order in which they can be trained: those that others refer to before the others."""
+        stage_of: dict[str, int] = {}
+        stages: list[list[RunConfig]] = []
+        for config in configs:
+            named = [getattr(getattr(config, part), field_, "") for part, field_ in REFERENCES]
+            stage = 1 + max((stage_of.get(run, -1) for run in named), default=-1)
+            stage_of[config.id] = stage
+            stages += [[] for _ in range(stage + 1 - len(stages))]
+            stages[stage].append(config)
+        return stages
 
 
 _experiments: dict[str, Experiment] = {}

@@ -12,6 +12,7 @@ from ..analysis import find_phases, run_times
 from ..config import RunConfig
 from ..figures import RunCurves
 from ..fleet import pack
+from ..probes import Stored, probes
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
 
@@ -39,6 +40,18 @@ def run_rows(runs: Sequence[RunInfo], arms: Sequence[str]) -> tuple[pd.DataFrame
     return _plain(table[keep]), pd.concat(curves, ignore_index=True)
 
 
+def probe_tables(names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """What each probe finds in the runs' checkpoints."""
+    tables: dict[str, pd.DataFrame] = {}
+    for name in names:
+        looked = [
+            probes.get(name)(Stored(run)).assign(run=run.id, arm=arm, seed=run.config["seed"])
+            for run, arm in zip(runs, arms, strict=True)
+        ]
+        tables[name] = pd.concat(looked, ignore_index=True)
+    return tables
+
+
 def effort(configs: Sequence[RunConfig], runs: pd.DataFrame) -> dict[str, Any]:
     """Optimizer steps summed over runs, and seconds of training summed over fleets (a fleet lasts as long as its longest run)."""
     by_id = runs.set_index("run")
@@ -63,12 +76,20 @@ def measured(metrics: pd.DataFrame) -> dict[str, Any]:
         "test_accuracy": float(last["test_accuracy"]),
         "best_test_accuracy": float(metrics["test_accuracy"].max()),
         "train_accuracy": float(last["train_accuracy"]),
-        "D_start": float(metrics["D"].iloc[0]),
-        "D_mem": _at(metrics, "D", times.t_mem),
-        "D_end": float(last["D"]),
-        "mass_worst_end": float(last["mass_worst"]),
         "mlp_norm_mem": _at(metrics, "mlp_norm", times.t_mem),
         "mlp_norm_grok": _at(metrics, "mlp_norm", times.t_grok),
+        **(_attention(metrics, times.t_mem) if "D" in metrics else {}),
+    }
+
+
+def _attention(metrics: pd.DataFrame, t_mem: int | None) -> dict[str, Any]:
+    """What is known of where a run looks, for models with attention."""
+    last = metrics.iloc[-1]
+    return {
+        "D_start": float(metrics["D"].iloc[0]),
+        "D_mem": _at(metrics, "D", t_mem),
+        "D_end": float(last["D"]),
+        "mass_worst_end": float(last["mass_worst"]),
         "bound_ratio": float(metrics["bound_ratio"].max()),
         "lead": lead(metrics),
     }

@@ -9,7 +9,7 @@ from ..report import Page, Picture, Section, picture_of, render
 from ..store.results import Results, load_results
 from .base import Experiment, all_experiments
 from .collect import curves_from
-from .ledger import rulings
+from .ledger import figures, rulings
 
 WORDS = {
     "holds": "hold",
@@ -57,6 +57,6 @@ def _pictures(experiment: Experiment, results: Results) -> list[Picture]:
     curves = curves_from(results)
     alt = "; ".join(f"{arm}: {outcome}" for arm, outcome in outcomes(curves).items())
     return [
-        picture_of(draw(curves), f"{experiment.name}-{name}", f"{experiment.title}: {name}", experiment.question, alt)
-        for name, draw in experiment.pictures.items()
+        picture_of(figure, f"{experiment.name}-{name}", f"{experiment.title}: {name}", experiment.question, alt)
+        for name, figure in figures(experiment, results)
     ]

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..figures import save
 from ..store.results import Results, load_results
 from .base import Experiment, all_experiments
 from .collect import curves_from
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
     """One row a claim."""
     rows = []
     for claim in experiment.claims:
-        ruling = claim.judge(results.runs)
+        ruling = claim.ruling(results)
         rows.append(
             {
                 "paper": experiment.paper,
@@ -47,13 +50,21 @@ def ledger(folder: Path, scale: str = "full") -> list[dict[str, Any]]:
 
 def draw(experiment: Experiment, results: Results, folder: Path) -> list[Path]:
     """The experiment's pictures as SVG and PNG."""
-    curves = curves_from(results)
     stems = []
-    for name, picture in experiment.pictures.items():
+    for name, figure in figures(experiment, results):
         stem = folder / f"{experiment.name}-{name}"
-        save(picture(curves), stem)
+        save(figure, stem)
         stems.append(stem)
     return stems
+
+
+def figures(experiment: Experiment, results: Results) -> Iterator[tuple[str, Figure]]:
+    """Every picture of an experiment, by its name."""
+    curves = curves_from(results)
+    for name, picture in experiment.pictures.items():
+        yield name, picture(curves)
+    for name, plot in experiment.plots.items():
+        yield name, plot(results)
 
 
 def draw_all(folder: Path, scale: str, target: Path) -> None:

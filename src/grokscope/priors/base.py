@@ -66,8 +66,7 @@ class Prior(Settings):
 
     def target_for(self, examples: Examples, seed: int) -> Float[Tensor, "example position"]:
         """The distribution this prior compares attention with; the oracle, unless a prior says otherwise."""
-        assert examples.informative is not None
-        return oracle_target(examples.informative)
+        return oracle_target(examples.marked)
 
     def penalty(self, out: Output, target: Float[Tensor, "example position"], key: Key) -> Float[Tensor, ""]:
         """What is added to the loss, before β."""

@@ -47,10 +47,9 @@ class Constraints(Settings):
     def frozen_attention(self, examples: Examples) -> Tensor | None:
         if self.attention == "learned":
             return None
-        assert examples.informative is not None
         if self.attention == "oracle":
-            return oracle_target(examples.informative)
-        return uniform_target(examples.informative)
+            return oracle_target(examples.marked)
+        return uniform_target(examples.marked)
 
     def penalty(self, weights: dict[str, Tensor]) -> Tensor:
         squares = [w.square().sum() for name, w in weights.items() if name.startswith(("W_Q", "W_K"))]

@@ -43,8 +43,7 @@ class KL(Prior):
         )
 
     def target_for(self, examples: Examples, seed: int) -> Tensor:
-        informative = examples.informative
-        assert informative is not None
+        informative = examples.marked
         if self.target == "adversarial":
             return adversarial_target(informative)
         if self.target == "uniform":

@@ -22,6 +22,8 @@ class Results(NamedTuple):
     """One row a run."""
     curves: pd.DataFrame
     """Thinned metrics of all runs, with a column `run`."""
+    probes: dict[str, pd.DataFrame] = {}
+    """What was looked up in the runs' checkpoints, by the probe's name, with columns `run`, `arm` and `seed`."""
 
 
 def save_results(folder: Path, results: Results) -> Path:
@@ -31,7 +33,8 @@ def save_results(folder: Path, results: Results) -> Path:
 
     target = folder / results.about["experiment"] / results.about["scale"]
     make_folder(target)
-    for name, table in (("runs", results.runs), ("curves", results.curves)):
+    tables = {"runs": results.runs, "curves": results.curves}
+    for name, table in (tables | {f"probe-{name}": table for name, table in results.probes.items()}).items():
         sink = pa.BufferOutputStream()
         pq.write_table(
             pa.Table.from_pandas(table, preserve_index=False), sink, compression="zstd", compression_level=19
@@ -51,6 +54,7 @@ def load_results(folder: Path, experiment: str, scale: str) -> Results | None:
     try:
         about = json.loads((target / "about.json").read_text(encoding="utf-8"))
         runs, curves = (pd.read_parquet(target / f"{name}.parquet") for name in ("runs", "curves"))
+        looked = {file.stem.removeprefix("probe-"): pd.read_parquet(file) for file in target.glob("probe-*.parquet")}
     except (OSError, ValueError) as error:
         raise StoreError(f"{target}: damaged results ({error})") from error
-    return Results(about, runs, curves)
+    return Results(about, runs, curves, looked)

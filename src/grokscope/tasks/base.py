@@ -26,6 +26,12 @@ class Examples(NamedTuple):
     informative: Bool[Tensor, "example position"] | None = None
     """True where the label depends on the token; None where nobody knows."""
 
+    @property
+    def marked(self) -> Bool[Tensor, "example position"]:
+        """`informative`, where somebody does know."""
+        assert self.informative is not None
+        return self.informative
+
 
 class Split(NamedTuple):
     train: Examples

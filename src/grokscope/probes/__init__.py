@@ -1,0 +1,5 @@
+"""Probes: what stored checkpoints tell afterwards. One file a probe; a registered one is in the CLI and in experiments."""
+
+from .base import Stored, probes
+
+__all__ = ["Stored", "probes"]
