@@ -20,6 +20,8 @@ from .registry import Registry
 from .settings import Settings, require
 from .tasks import Task, tasks
 from .tasks.modular import Modular
+from .tickets import Ticket, tickets
+from .tickets.base import NoTicket
 
 SCHEMA = 1
 """Raised when the meaning of a setting changes, so that old runs are never taken for new ones."""
@@ -30,6 +32,7 @@ ROOMS: dict[str, Registry[Any]] = {
     "optim": optimizers,
     "filter": filters,
     "prior": priors,
+    "ticket": tickets,
 }
 
 
@@ -85,6 +88,7 @@ class RunConfig(Settings):
     filter: Filter = field(default_factory=NoFilter)
     prior: Prior = field(default_factory=KL)
     constraint: Constraints = field(default_factory=Constraints)
+    ticket: Ticket = field(default_factory=NoTicket)
     epochs: int = 10_000
     """Last epoch."""
     batch_size: int = 0
@@ -96,7 +100,17 @@ class RunConfig(Settings):
     seed: int = 0
     """Split, distractors, initial weights and batch order follow from it."""
 
-    PARTS: ClassVar[tuple[str, ...]] = ("task", "model", "optim", "filter", "prior", "constraint", "log", "stop")
+    PARTS: ClassVar[tuple[str, ...]] = (
+        "task",
+        "model",
+        "optim",
+        "filter",
+        "prior",
+        "constraint",
+        "ticket",
+        "log",
+        "stop",
+    )
 
     def check(self) -> RunConfig:
         """Raise ConfigError for a run that cannot be; return the config itself."""
@@ -109,6 +123,8 @@ class RunConfig(Settings):
                     self._check_prior()
                 if part == "constraint":
                     self._check_constraint()
+                if part == "ticket":
+                    self._check_ticket()
             except ConfigError as error:
                 raise error.within(part) from None
         losses.get(self.loss)
@@ -132,7 +148,9 @@ class RunConfig(Settings):
     def _check_prior(self) -> None:
         if self.prior.beta > 0:
             require(self.model.has_attention, "beta", f"model {self.model.kind} has no attention to guide")
-            require(self.task.knows_informative, "beta", f"nobody knows the informative tokens of task {self.task.kind}")
+            require(
+                self.task.knows_informative, "beta", f"nobody knows the informative tokens of task {self.task.kind}"
+            )
         if self.model.has_attention:
             self.prior.check_task(self.task)
 
@@ -141,6 +159,15 @@ class RunConfig(Settings):
         if self.constraint.attention != "learned":
             possible = self.model.has_attention and self.task.knows_informative
             require(possible, "attention", "there is no attention here that could be frozen at known weights")
+
+    def _check_ticket(self) -> None:
+        scored = self.ticket.pace(self.model.parameters(self.task.shape)) is not None
+        require(
+            not scored or (self.optim.elementwise and self.filter.elementwise),
+            "kind",
+            f"{self.ticket.kind} needs an optimizer that treats every weight by itself, and {self.optim.kind} "
+            f"with filter {self.filter.kind} does not",
+        )
 
     @property
     def id(self) -> str:

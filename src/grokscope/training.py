@@ -17,10 +17,23 @@ from .analysis import run_times
 from .config import RunConfig
 from .errors import ConfigError, StoreError
 from .fleet import Fleet, Job, Progress, pack, signature
+from .fleet.start import initial_weights
 from .models.lookup import plan
 from .priors.base import pooled_log_attention
 from .priors.kl import KL
-from .store import FINISHED, RunFolder, RunInfo, check_writable, find_run, read_checkpoint, read_run
+from .store import (
+    FINISHED,
+    Checkpoint,
+    RunFolder,
+    RunInfo,
+    check_writable,
+    find_run,
+    kept_epochs,
+    read_checkpoint,
+    read_run,
+)
+from .tickets import Origin
+from .tickets.base import FromRun
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,11 +81,15 @@ def train_all(
     for config in wanted.values():
         if _teacher(config):
             _find_teacher(config, runs)
+        if isinstance(config.ticket, FromRun):
+            _find_origin(config, runs)
     jobs = []
     for id, config in wanted.items():
         if not _finished(Path(runs) / id, config):
+            sink = StoredRun(runs, config, device_name(place))
             target = (lambda c=config: teacher_attention(c, runs)) if _teacher(config) else None
-            jobs.append((config, Job(config=config, sink=StoredRun(runs, config, device_name(place)), target=target)))
+            origin = (lambda c=config: ticket_origin(c, runs)) if isinstance(config.ticket, FromRun) else None
+            jobs.append((config, Job(config=config, sink=sink, target=target, origin=origin)))
     sizes = Counter(signature(config) for config in wanted.values())
     with graceful_interrupt() as interrupted:
         for group in pack(jobs):
@@ -172,12 +189,49 @@ def teacher_attention(config: RunConfig, runs: str | Path) -> Tensor:
     """What the teacher run attends to on this run's training sequences, averaged over its heads."""
     info, teacher = _find_teacher(config, runs)
     other = teacher.task.shape
-    tensors = read_checkpoint(info).tensors
-    weights = {name.removeprefix("weight/"): t for name, t in tensors.items() if name.startswith("weight/")}
+    weights = teacher.ticket.effective(_tensors(read_checkpoint(info), "weight/"))
     tokens = config.task.split(config.seed).train.inputs
     with torch.no_grad():
         out = teacher.model.forward(weights, plan(tokens, other.vocabulary, max(other.length, other.test_length)))
         return pooled_log_attention(out).exp()
+
+
+def _tensors(saved: Checkpoint, prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): t for name, t in saved.tensors.items() if name.startswith(prefix)}
+
+
+def _find_origin(config: RunConfig, runs: str | Path) -> tuple[RunInfo, RunConfig]:
+    assert isinstance(config.ticket, FromRun)
+    info = find_run(runs, config.ticket.run)
+    source = RunConfig.from_dict(info.config)
+    mine, other = (c.model.parameters(c.task.shape) for c in (config, source))
+    if {name: p.shape for name, p in mine.items()} != {name: p.shape for name, p in other.items()}:
+        raise ConfigError("ticket.run", f"run {info.id} has other weights than this model")
+    return info, source
+
+
+def ticket_origin(config: RunConfig, runs: str | Path) -> Origin:
+    """The run that a ticket comes from: its weights before the first step and at the ticket's epoch, and its mask."""
+    info, source = _find_origin(config, runs)
+    assert isinstance(config.ticket, FromRun)
+    saved = read_checkpoint(info, _ticket_epoch(info, config.ticket.epoch))
+    trained = source.ticket.effective(_tensors(saved, "weight/"))
+    return Origin(initial_weights(source), trained, _tensors(saved, "mask/"))
+
+
+def _ticket_epoch(info: RunInfo, epoch: int | str) -> int | None:
+    """The epoch of a checkpoint; None is the newest."""
+    if epoch == "last":
+        return None
+    if isinstance(epoch, int):
+        return epoch
+    since = info.summary.get(epoch)
+    if since is None:
+        raise StoreError(f"run {info.id} has no {epoch}: it never got there by epoch {info.epoch}")
+    kept = [saved for saved in kept_epochs(info) if saved >= since]
+    if not kept:
+        raise StoreError(f"run {info.id} kept no checkpoint after {epoch} = {since}; train it with log.keep")
+    return kept[0]
 
 
 def resolve_device(name: str) -> torch.device:
@@ -243,6 +297,7 @@ __all__ = [
     "metrics_of",
     "resolve_device",
     "teacher_attention",
+    "ticket_origin",
     "train",
     "train_all",
 ]

@@ -15,8 +15,12 @@ from grokscope.models.transformer import Transformer
 from grokscope.optim import losses
 from grokscope.optim.adamw import AdamW
 from grokscope.priors.kl import KL
+from grokscope.randomness import stream
 from grokscope.tasks import tasks
 from grokscope.tasks.modular import Modular
+from grokscope.tickets import Origin
+from grokscope.tickets.base import FromRun
+from grokscope.tickets.initial import Random
 
 BASE = RunConfig(
     task=Modular(p=7, distractors=2, alphabet=3, train_fraction=0.6),
@@ -43,6 +47,9 @@ def config_with(room, kind):
         task = tasks.get(kind)(**SMALL.get(kind, {}))
         scope = "causal" if task.shape.every_position else "query"
         return replace(BASE, task=task, model=replace(BASE.model, scope=scope))
+    if room == "ticket":
+        cls = ROOMS[room].get(kind)
+        return replace(BASE, ticket=cls(run="teacher") if issubclass(cls, FromRun) else cls())
     settings = {"beta": 0.5} if room == "prior" else {"lr": 1e-2} if room == "optim" else {}
     if room == "model":
         settings = {name: value for name, value in (("d", 8), ("d_mlp", 16)) if name in _fields(ROOMS[room].get(kind))}
@@ -58,10 +65,17 @@ EVERY = [(room, kind) for room in ROOMS for kind in ROOMS[room].entries()] + [
 ]
 
 
-def trained(configs, epochs=10, mask=None):
+def origin_for(config):
+    """A trained run that tickets may come from."""
+    start, trained = (config.model.init(config.task.shape, stream(config.seed, name)) for name in ("start", "trained"))
+    return Origin(start, trained, {name: weight > 0 for name, weight in trained.items()})
+
+
+def trained(configs, epochs=10):
     program = Program(configs[0], len(configs), torch.device("cpu"))
     for lane, config in enumerate(configs):
-        program.load(lane, config.check(), lane_data(config), None, mask)
+        origin = origin_for(config) if isinstance(config.ticket, FromRun) else None
+        program.load(lane, config.check(), lane_data(config), origin=origin)
     for _ in range(epochs):
         program.train_epoch()
     return program
@@ -93,11 +107,13 @@ def test_neighbours_stay_apart_and_training_moves_the_weights(room, kind):
 @pytest.mark.parametrize("filter", list(ROOMS["filter"].entries()))
 def test_pruned_weights_stay_zero(kind, filter):
     config = replace(config_with("optim", kind), filter=ROOMS["filter"].get(filter)())
-    size = Program(config, 1, torch.device("cpu")).layout.size
-    mask = (torch.arange(size) % 3 != 0).float()
-    flat = trained([config, replace(config, seed=1)], epochs=5, mask=mask).flat
-    assert (flat[:, mask == 0] == 0).all()
-    assert flat[:, mask == 1].count_nonzero() > size
+    config = replace(config, ticket=Random(rate=0.4))
+    before, after = (trained([config, replace(config, seed=1)], epochs=epochs) for epochs in (0, 5))
+    pruned = before.flat == 0
+    assert abs(pruned.float().mean() - 0.4) < 0.01
+    assert (after.flat[pruned] == 0).all()
+    assert (after.flat[~pruned] != 0).float().mean() > 0.9
+    assert not torch.equal(before.mask[0], before.mask[1])
 
 
 @pytest.mark.parametrize(("room", "kind"), [(r, k) for r, k in EVERY if r != "loss"])

@@ -21,6 +21,7 @@ PAGES = {
     "adding-a-prior": ("prior", "margin"),
     "adding-an-optimizer": ("optim", "normalised"),
     "adding-a-model": ("model", "positional"),
+    "adding-a-pruning-rule": ("ticket", "neurons"),
 }
 
 
@@ -65,7 +66,7 @@ def run(calls, folder):
     return printed
 
 
-@pytest.mark.parametrize("page", ["adding-an-optimizer", "adding-a-model"])
+@pytest.mark.parametrize("page", ["adding-an-optimizer", "adding-a-model", "adding-a-pruning-rule"])
 def test_the_example_trains(page, tmp_path):
     follow(page, tmp_path)
 

@@ -10,19 +10,20 @@ from grokscope.fleet.program import Program
 from grokscope.optim.adamw import AdamW
 from grokscope.priors import Constraints
 from grokscope.priors.kl import KL
+from grokscope.tickets.initial import Random
 
 CPU = torch.device("cpu")
 
 
-def program_of(*configs, masks=None):
+def program_of(*configs):
     program = Program(configs[0], len(configs), CPU)
     for lane, config in enumerate(configs):
-        program.load(lane, config, lane_data(config), None, masks[lane] if masks else None)
+        program.load(lane, config, lane_data(config))
     return program
 
 
-def trained(*configs, epochs=8, masks=None):
-    program = program_of(*configs, masks=masks)
+def trained(*configs, epochs=8):
+    program = program_of(*configs)
     for _ in range(epochs):
         program.train_epoch()
     return program
@@ -93,12 +94,13 @@ def test_weights_of_the_program_are_those_of_the_buffer(tiny):
     assert torch.equal(program.layout.join({n: w.detach() for n, w in program.weights.items()}), program.flat)
 
 
-def test_masked_weights_stay_zero(tiny):
-    masks = [(torch.rand(Program(tiny, 1, CPU).layout.size) > 0.5).float() for _ in range(2)]
-    program = trained(replace(tiny, seed=0), replace(tiny, seed=1), masks=masks)
-    for lane, mask in enumerate(masks):
-        assert (program.flat[lane][mask == 0] == 0).all()
-        assert (program.flat[lane][mask == 1] != 0).any()
+def test_dense_and_pruned_runs_share_a_program(tiny):
+    pruned = replace(tiny, seed=1, ticket=Random(rate=0.5))
+    program = trained(tiny, pruned)
+    assert program.flat[0].count_nonzero() == program.layout.size
+    zero = trained(pruned, epochs=0).flat[0] == 0
+    assert torch.equal(program.flat[1] == 0, zero)
+    torch.testing.assert_close(program.flat[0], trained(tiny).flat[0], rtol=2e-3, atol=2e-4)
 
 
 def test_norm_matching_holds_the_mlp_norm(tiny):

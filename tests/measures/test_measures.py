@@ -72,7 +72,12 @@ def test_attention_profile_sums_to_one_and_masses_agree(small):
     assert table["mass_worst"][0] <= table["mass_mean"][0] <= min(profile[:2]) + 1e-6
 
 
-@pytest.mark.parametrize("variant", [{}, {"heads": 2}, {"readout": "minimal"}, {"attention": "linear"}])
+NORMED = [{"norm": norm} for norm in ("attention", "mlp", "both", "query-key", "value")]
+VARIANTS = [{}, {"heads": 2}, {"readout": "minimal"}, {"attention": "linear"}, {"readout_scale": 4.0}, *NORMED]
+VARIANTS += [{"norm": "both", "norm_kind": "rms", "heads": 2}, {"norm": "mlp", "readout": "minimal"}]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(map(str, v.values())))
 def test_lemma_5_1_holds_while_a_run_memorises(small, variant):
     config = replace(small, model=Transformer(d=8, d_mlp=32, **variant), optim=AdamW(lr=1e-2, weight_decay=0.1))
     program = program_of(config)
@@ -87,6 +92,40 @@ def test_lemma_5_1_holds_while_a_run_memorises(small, variant):
     assert losses[-1] < 0.5 * losses[0]
     assert max(ratios) <= 1 + 1e-5
     assert min(ratios) > 0
+
+
+def test_gradient_on_M_of_normalised_queries_and_keys(small):
+    """M acts on what queries and keys read."""
+    config = replace(small, model=Transformer(d=8, d_mlp=16, norm="query-key"))
+    program = program_of(config, epochs=3)
+    weights = {name: w[0].detach() for name, w in program.weights.items()}
+    split = config.task.split(0)
+    x = weights["W_E"][split.train.inputs] + weights["W_pos"]
+    normal = torch.nn.functional.layer_norm(x, (8,), eps=1e-5)
+    probe = torch.zeros(8, 8, requires_grad=True)
+    M = weights["W_Q"] @ weights["W_K"].T + probe
+    attention = torch.softmax(torch.einsum("nd,de,nje->nj", normal[:, -1], M, normal) / 8**0.5, -1)
+    stream = x[:, -1] + torch.einsum("nj,njd->nd", attention, x @ weights["W_V"])
+    logits = (stream + torch.relu(stream @ weights["W_in"]) @ weights["W_out"]) @ weights["W_U"]
+    (gradient,) = torch.autograd.grad(torch.nn.functional.cross_entropy(logits, split.train.labels), probe)
+    assert program.evaluate()["grad_M"][0] == pytest.approx(gradient.norm().item(), rel=1e-4)
+
+
+def test_entropy_of_each_head(small):
+    config = replace(small, model=Transformer(d=8, d_mlp=16, heads=2))
+    program = program_of(config, epochs=3)
+    table = program.evaluate()
+    weights = {name: w[0].detach() for name, w in program.weights.items()}
+    x = weights["W_E"][config.task.split(0).test.inputs] + weights["W_pos"]
+    for head in range(2):
+        part = slice(4 * head, 4 * head + 4)
+        scores = torch.einsum("nd,njd->nj", x[:, -1] @ weights["W_Q"][:, part], x @ weights["W_K"][:, part]) / 2
+        expected = torch.distributions.Categorical(logits=scores).entropy().mean().item()
+        assert table[f"entropy_head_{head}"][0] == pytest.approx(expected, rel=1e-4)
+    both = [table[f"entropy_head_{head}"][0] for head in range(2)]
+    assert table["entropy"][0] == pytest.approx(sum(both) / 2, rel=1e-5)
+    assert both[0] != pytest.approx(both[1], rel=1e-4)
+    assert not any(name.startswith("entropy_head") for name in program_of(small).evaluate())
 
 
 def test_every_measure_gives_finite_numbers_for_next_token_tasks():

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from ..analysis import Phases, find_phases
 from ..config import RunConfig
 from ..errors import StoreError
-from ..store import RunInfo, read_checkpoint
-from ..store.layout import checkpoint_files
+from ..store import RunInfo, kept_epochs, read_checkpoint
 from ..training import metrics_of
 from .pairs import Pairs, pairs_of
 from .replay import Replay, delta_nec, replay
@@ -107,8 +106,10 @@ def read_evidence(run: RunInfo) -> Evidence:
     if metrics.empty:
         raise StoreError(f"run {run.id} has no measurements yet")
     if "bound" not in metrics or "D" not in metrics:
-        raise StoreError(f"run {run.id} has no attention with known informative tokens: the theory says nothing about it")
-    saved = sorted({file.epoch for file in checkpoint_files(run.path)})
+        raise StoreError(
+            f"run {run.id} has no attention with known informative tokens: the theory says nothing about it"
+        )
+    saved = kept_epochs(run)
     if not saved:
         raise StoreError(f"run {run.id} has no checkpoint yet")
     pairs = None if getattr(config.model, "layers", 1) > 1 else pairs_of(config)

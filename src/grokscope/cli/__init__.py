@@ -11,7 +11,7 @@ from .app import app
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command; every error a user can mend is one line on stderr and exit code 2."""
-    from . import audit, look, science, theory, work  # noqa: F401  (they register their commands)
+    from . import audit, look, probes, science, theory, work  # noqa: F401  (they register their commands)
 
     try:
         code = app(args=arguments, standalone_mode=False)

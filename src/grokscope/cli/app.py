@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -74,6 +74,17 @@ def load_file(path: Path) -> None:
         raise
     except Exception as error:
         raise ConfigError("--load", f"{path} could not be imported: {type(error).__name__}: {error}") from error
+
+
+def parse_ticket(text: str | None, rate: float | None) -> dict[str, Any]:
+    """`3f9a@5000` with a rate, as the settings they stand for."""
+    if text is None:
+        if rate is not None:
+            raise ConfigError("--rate", "is for --ticket RUN@EPOCH; say which run the ticket comes from")
+        return {}
+    run, _, epoch = text.partition("@")
+    settings: dict[str, Any] = {"ticket.kind": "magnitude", "ticket.run": run, "ticket.epoch": epoch or "last"}
+    return settings if rate is None else settings | {"ticket.rate": rate}
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -28,7 +28,9 @@ ROOMS = {
     "optimizers": "optim",
     "filters": "optim",
     "losses": "optim",
+    "tickets": "tickets",
     "measures": "measures",
+    "probes": "probes",
 }
 
 
@@ -117,7 +119,7 @@ def report(
 @app.command(name="list")
 def list_(
     room: Annotated[
-        str, typer.Argument(metavar="ROOM", help="tasks, models, priors, optimizers, filters, losses or measures.")
+        str, typer.Argument(metavar="ROOM", help="tasks, models, priors, optimizers, filters, losses, tickets, measures or probes.")
     ],
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.")] = None,
     as_json: Json = False,

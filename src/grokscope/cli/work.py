@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets
+from .app import Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
 from .session import command_line, stop_here_if_interrupted, train_and_show
 
 if TYPE_CHECKING:
@@ -65,6 +65,17 @@ def train(
     optim: Annotated[str | None, typer.Option(help="Kind of optimizer.")] = None,
     prior: Annotated[str | None, typer.Option(help="Kind of prior.")] = None,
     filter: Annotated[str | None, typer.Option(help="Kind of gradient filter.")] = None,
+    ticket: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN@EPOCH",
+            help="Prune by the magnitudes of a trained run and start from its initial weights. EPOCH is a number, last, "
+            "t_mem or t_grok; without @EPOCH the last. Other tickets: `--set ticket.kind=…`.",
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Share of the weights that the ticket prunes (by default 0.6).")
+    ] = None,
     loss: Annotated[str | None, typer.Option(help="Name of the loss.")] = None,
     seeds: Seeds = "1",
     runs: Runs = Path("runs"),
@@ -81,13 +92,16 @@ def train(
         grokscope train --set task.p=31 --set task.train_fraction=0.6 --set optim.lr=0.01 --set epochs=1500 --seeds 3
 
         grokscope train my.toml --prior kl --set prior.beta=0.3
+
+        grokscope train my.toml --ticket 3f9a@t_grok --rate 0.6
     """
     from dataclasses import replace
 
     from ..sweeps import read_config
 
     kinds = {"task": task, "model": model, "optim": optim, "prior": prior, "filter": filter, "loss": loss}
-    config = read_config(file, {k: v for k, v in kinds.items() if v} | parse_sets(settings))
+    chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
+    config = read_config(file, chosen | parse_sets(settings))
     configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
     stored = train_and_show(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json)
     _report(configs, stored, as_json)

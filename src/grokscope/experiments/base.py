@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,7 +35,9 @@ class Ruling:
 
     verdict: Verdict
     measured: str
-    """What was measured, in one sentence with its numbers."""
+    """What was measured, with its numbers: a line for each case."""
+    test: str = ""
+    """How the numbers were turned into the verdict, e.g. log-rank with Holm's correction."""
     when: str = ""
     """The condition, for "holds only when"."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
@@ -79,6 +82,8 @@ class Experiment:
     quick: Settings = field(default_factory=dict)
     """Settings that make it small enough for two cores; arms come on top."""
     quick_seeds: int = 3
+    quick_arms: Mapping[str, Settings] | None = None
+    """Arms that the quick size keeps, with settings on top of their own; None keeps all as they are."""
     claims: Sequence[Claim]
     pictures: Mapping[str, Callable[[Sequence[RunCurves]], Figure]]
     """By file name."""
@@ -86,12 +91,22 @@ class Experiment:
     """Probes of every run that are stored with the results."""
     plots: Mapping[str, Callable[[Results], Figure]] = field(default_factory=dict)
     """Further pictures, drawn from the results as a whole."""
+    parts: Sequence[str] = ()
+    """First words of the arms' names: `pictures` are drawn for each part by itself."""
+    priced: bool = False
+    """Also time a step of every arm by itself, so that arms can be compared in seconds."""
+
+    def arms_at(self, scale: Scale) -> dict[str, Settings]:
+        """The arms that are run at a scale."""
+        if scale == "full" or self.quick_arms is None:
+            return dict(self.arms)
+        return {arm: {**self.arms[arm], **more} for arm, more in self.quick_arms.items()}
 
     def configs(self, scale: Scale, seeds: int | None = None) -> list[tuple[str, RunConfig]]:
         """Every arm with every seed."""
         count = seeds or (self.seeds if scale == "full" else self.quick_seeds)
         chosen: list[tuple[str, RunConfig]] = []
-        for arm, settings in self.arms.items():
+        for arm, settings in self.arms_at(scale).items():
             plain = self.base.to_dict()
             for layer in (self.quick if scale == "quick" else {}, settings):
                 plain = merge(plain, nested(dict(layer)))
@@ -111,17 +126,23 @@ class Experiment:
                 config = replace(config, **{part: named})
         return config
 
-    def stages(self, configs: Sequence[RunConfig]) -> list[list[RunConfig]]:
-        """The runs in the order in which they can be trained: those that others refer to before the others."""
-        stage_of: dict[str, int] = {}
-        stages: list[list[RunConfig]] = []
-        for config in configs:
-            named = [getattr(getattr(config, part), field_, "") for part, field_ in REFERENCES]
-            stage = 1 + max((stage_of.get(run, -1) for run in named), default=-1)
-            stage_of[config.id] = stage
-            stages += [[] for _ in range(stage + 1 - len(stages))]
-            stages[stage].append(config)
-        return stages
+
+def in_stages(configs: Iterable[RunConfig]) -> list[list[RunConfig]]:
+    """The runs in the order in which they can be trained: those that others refer to before the others."""
+    stage_of: dict[str, int] = {}
+    stages: list[list[RunConfig]] = []
+    for config in configs:
+        stage = 1 + max((stage_of.get(run, -1) for run in origins(config)), default=-1)
+        stage_of[config.id] = stage
+        stages += [[] for _ in range(stage + 1 - len(stages))]
+        stages[stage].append(config)
+    return stages
+
+
+def origins(config: RunConfig) -> set[str]:
+    """The runs that this one refers to: its teacher, and where its ticket comes from."""
+    named = (getattr(getattr(config, part), field_, "") for part, field_ in REFERENCES)
+    return {run for run in named if run}
 
 
 _experiments: dict[str, Experiment] = {}
@@ -155,6 +176,13 @@ def find_experiment(name: str) -> Experiment:
     if name not in known:
         raise ConfigError("experiment", f"none is called {name!r}. {nearest(name, known)}")
     return known[name]
+
+
+def matching_experiments(patterns: Iterable[str]) -> list[Experiment]:
+    """Experiments by name or by pattern (`si-*`), each once."""
+    known = all_experiments()
+    names = [name for pattern in patterns for name in fnmatch.filter(known, pattern) or [pattern]]
+    return [find_experiment(name) for name in dict.fromkeys(names)]
 
 
 def arms_over(setting: str, values: Sequence[Any], label: str = "{}", **others: Any) -> Arms:

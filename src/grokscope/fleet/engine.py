@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..config import RunConfig
+    from ..tickets import Origin
 
 
 class Sink(Protocol):
@@ -49,8 +50,8 @@ class Job:
 
     config: RunConfig
     sink: Sink
-    mask: Tensor | None = None
-    """1 for weights that live, 0 for pruned ones, in the layout's order; None keeps all."""
+    origin: Callable[[], Origin] | None = None
+    """Gives the run that the ticket comes from."""
     target: Callable[[], Tensor] | None = None
     """Gives the prior's target on the training set where the prior cannot know it (a teacher's attention)."""
 
@@ -192,7 +193,8 @@ class Fleet:
             lane.rules.held_since, lane.seconds = metadata["held_since"], metadata["seconds"]
             lane.next_due = min(job.config.log.next_after(lane.epoch), job.config.epochs)
         data = lane_data(job.config, job.target() if job.target else None)
-        program.load(place, job.config, data, saved[2] if saved else None, job.mask)
+        origin = job.origin() if job.origin and saved is None else None
+        program.load(place, job.config, data, saved[2] if saved else None, origin)
         self.lanes[place] = lane
 
     def _close_ranks(self) -> None:

@@ -7,6 +7,7 @@ named as in its config ("optim.lr"), so that runs with other numbers can share o
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,9 @@ class OneRun:
     def __init__(self, config: RunConfig):
         self.config = config
         self.shape = config.task.shape
-        self.layout = Layout(config.model.parameters(self.shape))
+        self.parameters = config.model.parameters(self.shape)
+        self.layout = Layout(config.ticket.with_scores(self.parameters))
+        self.pace = config.ticket.pace(self.layout.parameters)
         self.task_loss = losses.get(config.loss)
 
     # ── training ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -56,8 +59,9 @@ class OneRun:
     def loss(self, weights: Weights, hyper: Hyper, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
         """Task loss + prior + penalties."""
         rooms = self._bind(hyper)
+        weights = self.config.ticket.effective(weights)
         out = self.forward(weights, batch)
-        total = self._losses(out, batch).mean() + self._prior_loss(rooms, out, batch, step, seed)
+        total = self.example_losses(out, batch).mean() + self._prior_loss(rooms, out, batch, step, seed)
         return total + rooms["constraint"].penalty(weights) if self.config.constraint.qk_penalty else total
 
     def update(self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, step: Tensor) -> tuple[Tensor, State]:
@@ -68,8 +72,13 @@ class OneRun:
         grad, filter_state = self._each(
             filter.elementwise, flat, grad, state["filter"], lambda w, g, s, role: filter.apply(w, g, s, step=now)
         )
-        grad = grad * clip_scale(grad.norm(), optim.clip)
         lr = optim.rate(now / self.config.steps_per_epoch, hyper["epochs"])
+        if self.pace is not None:
+            own_lr, decays = self._paces(flat)
+            grad = grad * (own_lr != 0)
+            lr = torch.where(own_lr.isnan(), lr, own_lr)
+            optim = dataclasses.replace(optim, weight_decay=optim.weight_decay * decays)
+        grad = grad * clip_scale(grad.norm(), optim.clip)
 
         def rule(w: Tensor, g: Tensor, s: dict[str, Tensor], role: Any) -> tuple[Tensor, dict[str, Tensor]]:
             return optim.update(w, g, s, role=role, step=now, lr=lr)
@@ -85,6 +94,14 @@ class OneRun:
         """A pruned weight has no gradient and stays exactly zero."""
         flat, state = self.update(flat, grad * mask, state, hyper, step)
         return flat * mask, state
+
+    def _paces(self, flat: Tensor) -> tuple[Tensor, Tensor]:
+        """Learning rate (NaN: the optimizer's own) and decay (1 or 0) of every weight in the vector."""
+        assert self.pace is not None
+        every = [(self.layout.parameters[name].shape, pace) for name, pace in self.pace.items()]
+        lr = [torch.full((math.prod(s),), math.nan if p.lr is None else p.lr, device=flat.device) for s, p in every]
+        decays = [torch.full((math.prod(s),), float(p.decays), device=flat.device) for s, p in every]
+        return torch.cat(lr), torch.cat(decays)
 
     def _each(
         self,
@@ -114,6 +131,7 @@ class OneRun:
 
         offset   added to the attention logits
         """
+        weights = self.config.ticket.effective(weights)
         if not self.config.model.has_attention:
             return {"logits": self.forward(weights, batch).logits}, offset.sum()
         out = self.forward(weights, batch, offset=offset, detail=True)
@@ -135,19 +153,20 @@ class OneRun:
     ) -> dict[str, Tensor]:
         """Every registered measure; `seen`, `cross_entropy` and `gradient` are what `observe` saw of the training set."""
         out = Output(**seen)
+        weights = self.config.ticket.effective(weights)
         model, starvation = self.config.model, None
         if model.has_attention:
             plan = _plan(train)
             starvation = Starvation(
                 cross_entropy=cross_entropy,
                 logit_gradient=gradient,
-                lipschitz=model.lipschitz(weights),
+                lipschitz=model.local_lipschitz(weights, out),
                 interaction_gradient=model.interaction_gradient(weights, plan, out, gradient / gradient.shape[0]),
                 embedding_norm=model.embedding_norm(weights, plan, out),
             )
         view = View(
             model=model,
-            parameters=self.layout.parameters,
+            parameters=self.parameters,
             weights=weights,
             train=self._side(out, train),
             test=self._side(self.forward(weights, test), test),
@@ -167,14 +186,14 @@ class OneRun:
             weights, inputs, frozen=batch.get("frozen"), every_position=self.shape.every_position, **how
         )
 
-    def _losses(self, out: Output, batch: Batch) -> Tensor:
+    def example_losses(self, out: Output, batch: Batch) -> Tensor:
         """The loss of each example; a next-token loss is averaged over positions."""
         labels = batch["labels"]
         each = self.task_loss(out.logits.float().flatten(0, -2), labels.flatten())
         return each.view(labels.shape).mean(1) if labels.ndim > 1 else each
 
     def _side(self, out: Output, batch: Batch) -> Side:
-        return Side(out, self._losses(out, batch), _answer_labels(batch), batch.get("informative"))
+        return Side(out, self.example_losses(out, batch), _answer_labels(batch), batch.get("informative"))
 
     def _prior_loss(self, rooms: dict[str, Any], out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
         if "target" not in batch:

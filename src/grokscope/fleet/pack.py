@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 def signature(config: RunConfig) -> str:
     """Equal for runs that differ only in seed, data, numbers that are the lanes' own, and when to log or stop."""
-    rooms = (config.model, config.optim, config.filter, config.prior, config.constraint)
+    rooms = (config.model, config.optim, config.filter, config.prior, config.constraint, config.ticket)
     return json.dumps(
         [*config.task.shape, *(room.structure() for room in rooms), config.loss, config.batch_size, config.precision]
     )

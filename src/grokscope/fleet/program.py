@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.func import vmap
 
-from ..randomness import counter_uniform, stream
+from ..randomness import counter_uniform
 from .data import Batch, select, stack_like, with_plan
 from .graph import captured
 from .memory import keep_freed_memory
 from .one_run import OneRun, hyper_of
+from .start import starting_point
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from ..config import RunConfig
+    from ..tickets import Origin
 
 
 class Program:
@@ -59,9 +61,9 @@ class Program:
         config: RunConfig,
         data: tuple[Batch, Batch],
         saved: dict[str, Tensor] | None = None,
-        mask: Tensor | None = None,
+        origin: Origin | None = None,
     ) -> None:
-        """Put a run into a lane: fresh from its seed, or from saved tensors."""
+        """Put a run into a lane: fresh from its seed (and the `origin` of its ticket), or from saved tensors."""
         train, test = data
         train, test = (train if self.config.batch_size else self._planned(train)), self._planned(test)
         if not self.train:
@@ -73,25 +75,33 @@ class Program:
             self.hyper[key][lane] = value
         self.seed[lane] = config.seed
         if saved is None:
-            fresh = config.model.init(self.shape, stream(config.seed, "weights"))
-            saved = {f"weight/{name}": weight for name, weight in fresh.items()}
+            drawn = starting_point(config, self.rules, self._planned(data[0]), origin)
+            saved = {f"weight/{name}": weight for name, weight in drawn.weights.items()}
+            saved |= {f"mask/{name}": lives for name, lives in drawn.mask.items()}
         for name, tensor in self._saved(lane).items():
             tensor.zero_()
             if name in saved:
                 tensor.copy_(saved[name])
-        self._set_mask(lane, mask)
+        self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
 
-    def _set_mask(self, lane: int, mask: Tensor | None) -> None:
-        if mask is not None and self.mask is None:
+    def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
+        if mask and self.mask is None:
             self.mask = torch.ones_like(self.flat)
             self._train_step, self._look = self._recorded()  # what was recorded knows no mask
         if self.mask is not None:
-            self.mask[lane] = 1.0 if mask is None else mask.to(self.device)
+            self.mask[lane] = 1.0
+            for name, lives in self.layout.cut(self.mask[lane]).items():
+                if name in mask:
+                    lives.copy_(mask[name])
             self.flat[lane] *= self.mask[lane]
 
     def unload(self, lane: int) -> dict[str, Tensor]:
-        """A copy of all that a lane needs to go on: weights, optimizer and filter state, step counter."""
-        return {name: tensor.to("cpu", copy=True) for name, tensor in self._saved(lane).items()}
+        """A copy of all that a lane needs to go on: weights, optimizer and filter state, step counter, mask."""
+        tensors = {name: tensor.to("cpu", copy=True) for name, tensor in self._saved(lane).items()}
+        if self.mask is None:
+            return tensors
+        masks = {f"mask/{name}": part.bool().cpu() for name, part in self.layout.cut(self.mask[lane]).items()}
+        return tensors | {name: mask for name, mask in masks.items() if not mask.all()}
 
     def narrow(self, lanes: list[int]) -> Program:
         """The same program with only these lanes."""
@@ -207,7 +217,6 @@ class Program:
         observed = (seen, cross_entropy.detach(), gradient)
         with torch.no_grad():
             return vmap(self.rules.measure)(weights, self.hyper, *observed, train, self.test, self.step, self.seed)
-
 
     def _no_offset(self) -> Tensor:
         """Zeros to add to the attention logits: what the task loss would change them by is their gradient."""

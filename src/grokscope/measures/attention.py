@@ -1,4 +1,5 @@
-"""Where attention looks, on the test inputs: distance from the oracle, least mass on an informative token, entropy, profile."""
+"""Where attention looks, on the test inputs: distance from the oracle, least mass on an informative token, entropy (of each head
+too, where there are several), profile."""
 
 from __future__ import annotations
 
@@ -28,8 +29,11 @@ def attention(view: View) -> dict[str, Tensor]:
             "mass_mean": mass.mean(),
             "mass_worst": mass.amin(),
         }
+    entropy = attention_entropy(out.log_attention).mean(0)
+    heads = entropy.shape[0]
     return found | {
-        "entropy": attention_entropy(out.log_attention).mean(),
+        "entropy": entropy.mean(),
+        **({f"entropy_head_{i}": entropy[i] for i in range(heads)} if heads > 1 else {}),
         "logit_variance": _variance(out.attention_logits).mean(),
         **{f"attention_{j}": profile[j] for j in range(profile.shape[0])},
     }

@@ -66,6 +66,8 @@ class Output(NamedTuple):
     stream: Float[Tensor, "example position d"] | None = None
     """e_j, what the last attention layer reads; only when asked for, and not where the model knows a shorter way to
     `interaction_gradient` and `embedding_norm`."""
+    hidden: Float[Tensor, "example neuron"] | None = None
+    """The MLP's hidden layer at the query, after its nonlinearity; only when asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,7 @@ class Model(Settings):
 
         frozen   attention weights to use instead of the computed ones
         offset   added to the attention logits; its gradient at zero is ∂loss/∂ℓ_j
-        detail   also return values and stream
+        detail   also return what `Output` has only when asked for
         every_position   logits at every position, not at the query only
         """
         raise NotImplementedError
@@ -104,6 +106,10 @@ class Model(Settings):
     def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
         """Upper bound on how fast the logits change with the pooled representation h."""
         raise NotImplementedError
+
+    def local_lipschitz(self, weights: dict[str, Tensor], out: Output) -> Float[Tensor, ""]:
+        """The same between the inputs seen in `out` and right at each of them, where that is known to be less."""
+        return self.lipschitz(weights)
 
     def value_norm(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
         """Upper bound on ‖W_V‖_op."""

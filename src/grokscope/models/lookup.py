@@ -39,6 +39,11 @@ class Plan(NamedTuple):
         end = torch.full_like(self.starts[:1], self.order.shape[0])
         return torch.cat([self.starts[1:], end]) > self.starts
 
+    def by_token(self, vocabulary: int) -> Plan:
+        """The same reads of a table that has one row a token, wherever it stands: rows are sorted by token first."""
+        positions = self.starts.shape[0] // vocabulary
+        return Plan(self.row // positions, self.order, self.starts[::positions])
+
 
 def plan(tokens: Int[Tensor, "example position"], vocabulary: int, positions: int) -> Plan:
     """Rows are numbered token · positions + position. Positions count back from the query, which is the last one:
@@ -66,7 +71,7 @@ def pool(
 
 
 def read_sums(reads: Float[Tensor, "example position width"], plan: Plan) -> Float[Tensor, "rows width"]:
-    """For each row, the sum of `reads` over the places that read it: the transpose of `lookup`. Not differentiable."""
+    """For each row, the sum of `reads` over the places that read it: the transpose of `lookup`."""
     return _ReadSums.apply(reads, *plan)
 
 
@@ -132,8 +137,7 @@ class _Lookup(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        plan = Plan(*ctx.plan)
-        return _row_sums(grad.reshape(-1, grad.shape[-1]), plan, None, 1), None, None, None
+        return _ReadSums.apply(grad, *ctx.plan), None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, table: Tensor, *plan: Tensor) -> Any:
@@ -159,6 +163,9 @@ class _Pool(torch.autograd.Function):
         table, weight, *rest = ctx.saved_tensors
         plan = Plan(*rest)
         wanted = ctx.needs_input_grad
+        if torch.is_grad_enabled():  # to be differentiated again: the same sums from operations that can be
+            reads = weight[:, :, None] * grad[:, None]
+            return _ReadSums.apply(reads, *plan), (lookup(table, plan) * grad[:, None]).sum(-1), None, None, None
         to_table = _row_sums(grad, plan, weight, plan.shape[-1]) if wanted[0] else None
         to_weight = _pool_weight_backward(grad, table, plan.row) if wanted[1] else None
         return to_table, to_weight, None, None, None
@@ -180,7 +187,11 @@ class _ReadSums(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.mark_non_differentiable(output)
+        ctx.plan = inputs[1:]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return _Lookup.apply(grad, *ctx.plan), None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, reads: Tensor, *plan: Tensor) -> Any:

@@ -3,10 +3,14 @@
 e_j = E[token_j] + P[j];  ℓ_j = e_qᵀ M e_j / √d with M = W_Q W_Kᵀ;  α = softmax(ℓ), or α_j ∝ relu(ℓ_j);  h = Σ_j α_j e_j W_V.
 Read-outs: *minimal* (the theory's: logits = MLP(h)) and *residual* (the usual block: x = e_q + h, x + MLP(x), unembedding).
 
-Choices where the paper is silent: no biases (the query's own embedding serves as one) and no LayerNorm; one head needs no
-W_O, since W_V already is d × d; with several heads W_O mixes them in the residual read-out. Positions count back from the query.
+Choices where the paper is silent: no biases (the query's own embedding serves as one); one head needs no W_O, since W_V already
+is d × d; with several heads W_O mixes them in the residual read-out. Positions count back from the query.
 With `scope = "query"` only the query attends, so keys and values are tables over (token, position): the same numbers as
 full attention in one layer, at a fraction of the work.
+
+Normalisation (inductive bias) stands before a matrix, never on the residual stream: N(x) = (x − mean)/s, s² = variance + ε, or
+x/s with s² = mean square + ε. It has no gain and no bias of its own: the matrix behind it can hold any gain, and so W_Q, W_K,
+W_V and W_in mean the same with and without it. The read-out scale multiplies the logits; initial weights do not know of it.
 """
 
 from __future__ import annotations
@@ -18,8 +22,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 
 from ..settings import require
+from ..shapes import Float
 from ..theory import residual_lipschitz, spectral_norm, two_layer_lipschitz
-from .base import Model, Output, Parameter, models
+from .base import Model, Neurons, Output, Parameter, models
 from .lookup import Plan, lookup, pool, read_sums
 
 if TYPE_CHECKING:
@@ -28,6 +33,17 @@ if TYPE_CHECKING:
     from ..tasks import Shape
 
 _TINY = 1e-9  # keeps linear attention a distribution when every logit is negative
+_EPSILON = 1e-5  # keeps a normalised vector finite
+
+_PATHS: dict[str, frozenset[str]] = {
+    "none": frozenset(),
+    "attention": frozenset({"query-key", "value"}),
+    "mlp": frozenset({"mlp"}),
+    "both": frozenset({"query-key", "value", "mlp"}),
+    "query-key": frozenset({"query-key"}),
+    "value": frozenset({"value"}),
+}
+"""Which paths each placement normalises."""
 
 
 @models.register("transformer")
@@ -51,6 +67,13 @@ class Transformer(Model):
     """query: only the query attends; causal: every position attends to itself and what came before."""
     init_scale: float = 1.0
     """Factor on every weight at initialisation."""
+    norm: Literal["none", "attention", "mlp", "both", "query-key", "value"] = "none"
+    """What reads normalised vectors: nothing, attention (queries, keys and values), the MLP, both, queries and keys alone,
+    values alone."""
+    norm_kind: Literal["layer", "rms"] = "layer"
+    """LayerNorm (mean 0, variance 1) or RMSNorm (mean square 1), without a gain or a bias of its own."""
+    readout_scale: float = 1.0
+    """Fixed factor on the logits; large values are the usual way to make training lazy."""
 
     HOST: ClassVar[tuple[str, ...]] = ("init_scale",)
 
@@ -58,7 +81,8 @@ class Transformer(Model):
         for field in ("d", "d_mlp", "heads", "layers"):
             require(getattr(self, field) >= 1, field, f"{getattr(self, field)} is below 1")
         require(self.d % self.heads == 0, "heads", f"{self.heads} heads do not divide d = {self.d}")
-        require(self.init_scale > 0, "init_scale", f"{self.init_scale} is not above 0")
+        for field in ("init_scale", "readout_scale"):
+            require(getattr(self, field) > 0, field, f"{getattr(self, field)} is not above 0")
         require(
             self.layers == 1 or self.scope == "causal", "layers", 'more than one layer needs model.scope = "causal"'
         )
@@ -112,33 +136,31 @@ class Transformer(Model):
         offset: Tensor | None,
         detail: bool,
     ) -> Output:
-        query = table[-1, -1]
         rows = table.flatten(0, 1)
+        query = rows[-1]
+        for_keys, for_values = self._attention_reads(rows)
         key_side = weights["W_K"].unflatten(1, (self.heads, -1))  # d, head, width
-        direction = torch.einsum("hw,dhw->dh", (query @ weights["W_Q"]).view(self.heads, -1), key_side)
-        logits = lookup(_full(rows @ direction) / math.sqrt(self.d // self.heads), plan).mT  # example, head, position
+        direction = torch.einsum("hw,dhw->dh", (for_keys[-1] @ weights["W_Q"]).view(self.heads, -1), key_side)
+        logits = lookup(
+            _full(for_keys @ direction) / math.sqrt(self.d // self.heads), plan
+        ).mT  # example, head, position
         if offset is not None:
             logits = logits + offset
         log_attention, attention = self._normalise(logits, frozen)
-        values = _full(rows @ weights["W_V"]).unflatten(1, (self.heads, -1))
+        values = _full(for_values @ weights["W_V"]).unflatten(1, (self.heads, -1))
         at_query = attention, log_attention, logits
         if self.heads == 1 and self.readout == "residual" and not detail:
             # α sums to 1, so the query may join the values: a small table instead of one addition an example
             x = pool(values[:, 0] + query, attention[:, 0], plan)
-            return Output(self._unembed(x, weights), *at_query)
+            return Output(self._answer(x, self._hidden(x, weights, 0), weights, 0), *at_query)
         pooled = torch.stack([pool(values[:, h], attention[:, h], plan) for h in range(self.heads)], 1)
-        h = pooled.flatten(1)
-        if self.readout == "minimal":
-            answer = _mlp(h, weights, 0)
-        else:
-            answer = self._unembed(query + (h @ weights["W_O"] if self.heads > 1 else h), weights)
+        x = self._joined(query, pooled.flatten(1), weights, 0)
+        hidden = self._hidden(x, weights, 0)
+        answer = self._answer(x, hidden, weights, 0)
         if not detail:
             return Output(answer, *at_query)
         looked_up = lookup(values.flatten(1), plan).unflatten(2, (self.heads, -1)).transpose(1, 2)
-        return Output(answer, *at_query, pooled, looked_up)
-
-    def _unembed(self, x: Tensor, weights: dict[str, Tensor]) -> Tensor:
-        return (x + _mlp(x, weights, 0)) @ weights["W_U"]
+        return Output(answer, *at_query, pooled, looked_up, hidden=hidden)
 
     def _causal(
         self,
@@ -154,32 +176,63 @@ class Transformer(Model):
         length = x.shape[1]
         for layer in range(self.layers):
             last = layer == self.layers - 1
-            readers = x if every_position or not last else x[:, -1:]
+            reading = slice(None) if every_position or not last else slice(-1, None)
+            stream = x
+            for_keys, for_values = self._attention_reads(stream)
             q, k, v = (
                 (s @ weights[_of(name, layer)]).unflatten(2, (self.heads, -1)).transpose(1, 2)
-                for s, name in ((readers, "W_Q"), (x, "W_K"), (x, "W_V"))
+                for s, name in ((for_keys[:, reading], "W_Q"), (for_keys, "W_K"), (for_values, "W_V"))
             )  # example, head, position, width
             logits = _full(q @ k.mT) / math.sqrt(self.d // self.heads)
             if last and offset is not None:
                 logits = torch.cat([logits[:, :, :-1], logits[:, :, -1:] + offset.unsqueeze(2)], 2)
-            future = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)[-readers.shape[1] :]
+            future = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)[reading]
             log_attention, attention = self._normalise(
                 logits, frozen.unsqueeze(1) if last and frozen is not None else None, future
             )
             pooled = attention @ v
-            h = pooled.transpose(1, 2).flatten(2)
-            if self.readout == "minimal":
-                answer = _mlp(h, weights, layer)
-            else:
-                stream = x
-                x = readers + (h @ weights[_of("W_O", layer)] if self.heads > 1 else h)
-                x = x + _mlp(x, weights, layer)
-                answer = x @ weights["W_U"] if last else x
+            x = self._joined(stream[:, reading], pooled.transpose(1, 2).flatten(2), weights, layer)
+            hidden = self._hidden(x, weights, layer)
+            if not last:
+                x = x + hidden @ weights[_of("W_out", layer)]
+        answer = self._answer(x, hidden, weights, layer)
         if not every_position:
             answer = answer.squeeze(1)
         at_query = (attention, log_attention, logits, pooled)[: 4 if detail else 3]
-        details = (v, stream if self.readout == "residual" else x) if detail else ()
+        details = (v, stream, hidden[:, -1]) if detail else ()
         return Output(answer, *(t[:, :, -1] for t in at_query), *details)
+
+    # ── parts of a block ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _attention_reads(self, x: Float[Tensor, "... d"]) -> tuple[Tensor, Tensor]:
+        """What queries and keys read of x, and what values read."""
+        paths = _PATHS[self.norm]
+        normal = self._normalised(x) if paths & {"query-key", "value"} else x
+        return normal if "query-key" in paths else x, normal if "value" in paths else x
+
+    def _joined(self, query: Tensor, h: Tensor, weights: dict[str, Tensor], layer: int) -> Tensor:
+        """What the MLP is given: h, or the stream with h added."""
+        if self.readout == "minimal":
+            return h
+        return query + (h @ weights[_of("W_O", layer)] if self.heads > 1 else h)
+
+    def _hidden(self, x: Tensor, weights: dict[str, Tensor], layer: int) -> Tensor:
+        return torch.relu((self._normalised(x) if "mlp" in _PATHS[self.norm] else x) @ weights[_of("W_in", layer)])
+
+    def _answer(self, x: Tensor, hidden: Tensor, weights: dict[str, Tensor], layer: int) -> Tensor:
+        answer = hidden @ weights[_of("W_out", layer)]
+        if self.readout == "residual":
+            answer = (x + answer) @ weights["W_U"]
+        return answer if self.readout_scale == 1 else self.readout_scale * answer
+
+    def _normalised(self, x: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
+        """N(x)"""
+        centred = self._centred(x)
+        return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + _EPSILON)
+
+    def _centred(self, x: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
+        x = _full(x)
+        return x - x.mean(-1, keepdim=True) if self.norm_kind == "layer" else x
 
     def _normalise(self, logits: Tensor, frozen: Tensor | None, future: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """log α and α over the last axis; positions in `future` get none."""
@@ -197,25 +250,52 @@ class Transformer(Model):
         attention = positive / positive.sum(-1, keepdim=True)
         return attention.log(), attention
 
+    # ── what is known of the weights ─────────────────────────────────────────────────────────────────────────
+
     def lipschitz(self, weights: dict[str, Tensor]) -> Tensor:
+        """A normalised MLP input counts W_in 1/√ε times: N is 1/√ε-Lipschitz (see `local_lipschitz`, s ≥ √ε)."""
+        return self._lipschitz(weights, 1 / math.sqrt(_EPSILON))
+
+    def local_lipschitz(self, weights: dict[str, Tensor], out: Output) -> Tensor:
+        """‖N(x) − N(y)‖ ≤ ‖x − y‖ / min(s_x, s_y), and ‖∂N/∂x‖ ≤ 1/s_x: with c the centred x, N(x) is √d times the first d
+        coordinates of (c, √dε)/‖(c, √dε)‖, and projections onto the unit sphere contract by the smaller norm, here √d s."""
+        if "mlp" not in _PATHS[self.norm]:
+            return self.lipschitz(weights)
+        assert out.pooled is not None
+        query = out.stream[:, -1] if out.stream is not None else _embeddings(weights)[-1, -1]
+        x = self._joined(query, out.pooled.flatten(1), weights, self.layers - 1)
+        return self._lipschitz(weights, torch.rsqrt(self._centred(x).square().mean(-1).amin() + _EPSILON))
+
+    def _lipschitz(self, weights: dict[str, Tensor], slope: float | Tensor) -> Tensor:
+        """`slope` bounds how fast the normalised MLP input changes with the MLP input."""
         last = self.layers - 1
         W_in, W_out = weights[_of("W_in", last)], weights[_of("W_out", last)]
+        if "mlp" in _PATHS[self.norm]:
+            W_in = slope * W_in
         if self.readout == "minimal":
-            return two_layer_lipschitz(W_in, W_out)
-        bound = residual_lipschitz(W_in, W_out, weights["W_U"])
-        return bound * spectral_norm(weights[_of("W_O", last)]) if self.heads > 1 else bound
+            bound = two_layer_lipschitz(W_in, W_out)
+        else:
+            bound = residual_lipschitz(W_in, W_out, weights["W_U"])
+            if self.heads > 1:
+                bound = bound * spectral_norm(weights[_of("W_O", last)])
+        return self.readout_scale * bound
 
     def interaction_gradient(self, weights: dict[str, Tensor], plan: Plan, out: Output, gradient: Tensor) -> Tensor:
-        if self.scope == "causal":
-            return super().interaction_gradient(weights, plan, out, gradient)
-        table = _embeddings(weights)
-        key_sum = read_sums(gradient.mT, plan).mT @ table.flatten(0, 1)  # head, d
-        return torch.einsum("q,hd->hqd", table[-1, -1], key_sum) / math.sqrt(self.d // self.heads)
+        """M acts on what queries and keys read."""
+        if out.stream is not None:
+            read = out._replace(stream=self._attention_reads(out.stream)[0])
+            return super().interaction_gradient(weights, plan, read, gradient)
+        rows = self._attention_reads(_embeddings(weights).flatten(0, 1))[0]
+        key_sum = read_sums(gradient.mT, plan).mT @ rows  # head, d
+        return torch.einsum("q,hd->hqd", rows[-1], key_sum) / math.sqrt(self.d // self.heads)
 
     def embedding_norm(self, weights: dict[str, Tensor], plan: Plan, out: Output) -> Tensor:
-        if self.scope == "causal":
-            return super().embedding_norm(weights, plan, out)
-        return (_embeddings(weights).flatten(0, 1).norm(dim=-1) * plan.is_read).amax()
+        """W_V acts on what values read."""
+        if out.stream is not None:
+            read = out._replace(stream=self._attention_reads(out.stream)[1])
+            return super().embedding_norm(weights, plan, read)
+        rows = self._attention_reads(_embeddings(weights).flatten(0, 1))[1]
+        return (rows.norm(dim=-1) * plan.is_read).amax()
 
     def sensitivity(self, out: Output) -> Tensor:
         assert out.attention is not None and out.attention_logits is not None
@@ -226,6 +306,19 @@ class Transformer(Model):
 
     def value_norm(self, weights: dict[str, Tensor]) -> Tensor:
         return spectral_norm(weights[_of("W_V", self.layers - 1)])
+
+    def neurons(self, weights: dict[str, Tensor]) -> Neurons | None:
+        """Reads W_E W_V W_in of the operands, which are the first tokens, as many as there are classes; writes W_out W_U.
+
+        None for several layers or heads, and where a normalisation stands between a token and the MLP.
+        """
+        writes = weights["W_out"] @ weights["W_U"] if self.readout == "residual" else weights["W_out"]
+        classes = writes.shape[1]
+        linear = not _PATHS[self.norm] & {"value", "mlp"}
+        if self.layers > 1 or self.heads > 1 or not linear or classes > weights["W_E"].shape[0]:
+            return None
+        reads = weights["W_E"][:classes] @ weights["W_V"] @ weights["W_in"]
+        return Neurons(reads.mT, self.readout_scale * writes)
 
 
 def _full(product: Tensor) -> Tensor:
@@ -241,7 +334,3 @@ def _embeddings(weights: dict[str, Tensor]) -> Tensor:
 def _of(name: str, layer: int) -> str:
     """W_Q in the first layer, W_Q.1 in the second …"""
     return f"{name}.{layer}" if layer else name
-
-
-def _mlp(x: Tensor, weights: dict[str, Tensor], layer: int) -> Tensor:
-    return torch.relu(x @ weights[_of("W_in", layer)]) @ weights[_of("W_out", layer)]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..config import RunConfig
+from ..fleet.start import initial_weights
 from ..models.lookup import plan
 from ..registry import Registry
-from ..store import RunInfo, read_checkpoint
-from ..store.layout import checkpoint_files
+from ..store import RunInfo, kept_epochs, read_checkpoint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,21 +43,17 @@ class Stored:
     @cached_property
     def epochs(self) -> list[int]:
         """Epochs of the checkpoints; a run that was told to keep some (`log.keep`) has more than its last one."""
-        return sorted(file.epoch for file in checkpoint_files(self.info.path))
+        return kept_epochs(self.info)
 
     def weights(self, epoch: int | None = None) -> dict[str, Tensor]:
-        """The weights of a checkpoint, the last one by default."""
-        return self._tensors("weight/", epoch)
+        """The weights that the model computes with at a checkpoint, the last one by default."""
+        saved = read_checkpoint(self.info, epoch).tensors
+        own = {name.removeprefix("weight/"): t for name, t in saved.items() if name.startswith("weight/")}
+        return self.config.ticket.effective(own)
 
     def start(self) -> dict[str, Tensor]:
         """The weights before the first step, redrawn from the seed (without a ticket)."""
-        from ..randomness import stream
-
-        return self.config.model.init(self.config.task.shape, stream(self.config.seed, "weights"))
-
-    def _tensors(self, prefix: str, epoch: int | None) -> dict[str, Tensor]:
-        saved = read_checkpoint(self.info, epoch).tensors
-        return {name.removeprefix(prefix): t for name, t in saved.items() if name.startswith(prefix)}
+        return initial_weights(self.config)
 
     def forward(self, weights: dict[str, Tensor], examples: Examples, **how: Any) -> Output:
         """The model on any examples, without gradient; `how` as in Model.forward."""

@@ -4,7 +4,7 @@ Training goes through `RunFolder`, everything else reads. Importing this room, l
 torch nor pyarrow.
 """
 
-from .catalogue import RunInfo, find_run, list_runs, read_checkpoint, read_run
+from .catalogue import RunInfo, find_run, kept_epochs, list_runs, read_checkpoint, read_run
 from .checkpoints import Checkpoint
 from .disk import check_writable, save_file
 from .folder import RunFolder
@@ -19,6 +19,7 @@ __all__ = [
     "State",
     "check_writable",
     "find_run",
+    "kept_epochs",
     "list_runs",
     "load_runs",
     "read_checkpoint",

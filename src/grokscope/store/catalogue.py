@@ -86,6 +86,11 @@ def find_run(folder: str | Path, prefix: str) -> RunInfo:
     raise StoreError(f"no run in {folder} is called {prefix!r}. Did you mean {close}?")
 
 
+def kept_epochs(run: RunInfo) -> list[int]:
+    """Epochs of the checkpoints that a run still has, the newest last."""
+    return sorted({file.epoch for file in checkpoint_files(run.path)})
+
+
 def read_checkpoint(run: RunInfo, epoch: int | None = None) -> Checkpoint:
     """The newest checkpoint of a run, or the one of `epoch`."""
     files = {file.epoch: file for file in checkpoint_files(run.path)}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import StoreError
@@ -22,7 +24,7 @@ class Results(NamedTuple):
     """One row a run."""
     curves: pd.DataFrame
     """Thinned metrics of all runs, with a column `run`."""
-    probes: dict[str, pd.DataFrame] = {}
+    probes: Mapping[str, pd.DataFrame] = MappingProxyType({})
     """What was looked up in the runs' checkpoints, by the probe's name, with columns `run`, `arm` and `seed`."""
 
 
@@ -33,7 +35,7 @@ def save_results(folder: Path, results: Results) -> Path:
 
     target = folder / results.about["experiment"] / results.about["scale"]
     make_folder(target)
-    tables = {"runs": results.runs, "curves": results.curves}
+    tables: dict[str, pd.DataFrame] = {"runs": results.runs, "curves": results.curves}
     for name, table in (tables | {f"probe-{name}": table for name, table in results.probes.items()}).items():
         sink = pa.BufferOutputStream()
         pq.write_table(

@@ -70,7 +70,7 @@ from .geometry import (
     value_separation,
 )
 from .norms import residual_lipschitz, sampled_lipschitz, spectral_norm, two_layer_lipschitz
-from .periodicity import fourier_entropy, fourier_transform
+from .periodicity import fourier_entropy, fourier_transform, spectral_entropy
 from .plateau import free_decay_time, norm_envelope, plateau_length
 from .saliency import (
     edge_popup_input,
@@ -170,6 +170,7 @@ __all__ = [
     "snip_saliency",
     "softmax_jacobian",
     "sparse_divergence_envelope",
+    "spectral_entropy",
     "spectral_norm",
     "squared_difference",
     "structural_condition",

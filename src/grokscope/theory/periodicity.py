@@ -37,6 +37,10 @@ def fourier_entropy(weights: Float[Tensor, "... neuron input"]) -> Float[Tensor,
 
     f_i  weights  of K neurons on N inputs; a dead neuron counts 0
     """
-    size = fourier_transform(weights)[..., : weights.shape[-1] // 2 + 1].abs()
-    share = size / size.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+    return spectral_entropy(fourier_transform(weights)[..., : weights.shape[-1] // 2 + 1].abs())
+
+
+def spectral_entropy(size: Float[Tensor, "... neuron frequency"]) -> Float[Tensor, "..."]:
+    """The Fourier entropy of neurons whose |F(ω)| at ω = 0 … ⌊N/2⌋ are known."""
+    share = size / size.sum(-1, keepdim=True).clamp_min(torch.finfo(size.dtype).tiny)
     return -torch.special.xlogy(share, share).sum(-1).mean(-1)

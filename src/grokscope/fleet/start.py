@@ -1,0 +1,45 @@
+"""Where a run starts: its own initial weights, or what its ticket makes of them. Computed on the host from the run's seed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..randomness import stream
+from ..tickets import Drawn, Ground, Origin
+from ..tickets.base import NoTicket
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..config import RunConfig
+    from .data import Batch
+    from .one_run import OneRun
+
+
+def initial_weights(config: RunConfig, purpose: str = "weights") -> dict[str, Tensor]:
+    """θ₀, drawn from the run's seed."""
+    return config.model.init(config.task.shape, stream(config.seed, purpose))
+
+
+def starting_point(config: RunConfig, rules: OneRun, train: Batch, origin: Origin | None = None) -> Drawn:
+    """The weights before the first step and the mask, if any.
+
+    train    the training set, planned
+    origin   the run that the ticket comes from
+    """
+    weights = initial_weights(config)
+    if isinstance(config.ticket, NoTicket):
+        return Drawn(weights)
+    ones = {"vectors": torch.ones_like(train["vectors"][:1])} if "vectors" in train else train
+    ground = Ground(
+        parameters=config.model.parameters(config.task.shape),
+        weights=weights,
+        fresh=lambda: initial_weights(config, "fresh weights"),
+        loss=lambda own: rules.example_losses(rules.forward(own, train), train).mean(),
+        signal=lambda own: rules.forward(own, ones).logits.sum(),
+        generator=stream(config.seed, "ticket"),
+        origin=origin,
+    )
+    return config.ticket.draw(ground)

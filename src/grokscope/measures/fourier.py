@@ -1,0 +1,43 @@
+"""How periodic the hidden neurons are: the Fourier entropy of what they read and write (grokking tickets, §5.3 and App. F)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..shapes import Float
+from ..theory import spectral_entropy
+from .base import View, measures
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@measures.register("fourier")
+def fourier(view: View) -> dict[str, Tensor]:
+    """Fourier entropy of what the hidden neurons read from the operands and write to the classes.
+
+    Nothing for a model whose neurons have no weights on tokens. The operands are the first tokens, as many as there are
+    classes; "=" and distractors do not count.
+    """
+    neurons = view.model.neurons(view.weights)
+    if neurons is None:
+        return {}
+    return {
+        "fourier_entropy_in": spectral_entropy(amplitudes(neurons.reads[:, : neurons.writes.shape[1]])),
+        "fourier_entropy_out": spectral_entropy(amplitudes(neurons.writes)),
+    }
+
+
+def amplitudes(weights: Float[Tensor, "neuron input"]) -> Float[Tensor, "neuron frequency"]:
+    """|F(ω)| of every neuron at ω = 0 … ⌊N/2⌋.
+
+    As products with cosines and sines: an FFT may allocate where a CUDA graph is recorded. In float64, which no TF32 rounds.
+    """
+    count = weights.shape[-1]
+    place = torch.arange(count, device=weights.device)
+    angle = (2 * math.pi / count) * (torch.outer(place, place[: count // 2 + 1]) % count).double()
+    wide = weights.double()
+    return torch.hypot(wide @ angle.cos(), wide @ angle.sin()).to(weights.dtype)

@@ -1,0 +1,79 @@
+"""The MLP of grokking tickets, Eq. 1 (after Liu et al. 2022): the embeddings of all tokens are summed, then one hidden layer.
+
+softmax(relu((E_a + E_b) W_in) W_out W_unemb), without biases and without positions. Every weight starts at
+N(0, κ/√d_in), where d_in is the width that the weight reads; an embedding reads one-hot tokens, so its d_in is their number.
+The query "=" says nothing and is left out of the sum. It has no embedding, so that no weight is idle when weights are
+counted, pruned or compared.
+
+W_in and the sum commute: a table E W_in over the tokens is summed by look-up, and W_out W_unemb is one small matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+
+from ..settings import require
+from .base import Model, Neurons, Output, Parameter, models
+from .lookup import Plan, pool
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..tasks import Shape
+
+
+@models.register("embedding-mlp")
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingMLP(Model):
+    """One hidden layer on the sum of the tokens' embeddings; it does not see their order."""
+
+    d: int = 500
+    """Width of the embeddings."""
+    d_mlp: int = 48
+    """Hidden neurons."""
+    kappa: float = 1.0
+    """κ, the scale of the initial weights."""
+
+    has_attention: ClassVar[bool] = False
+    HOST: ClassVar[tuple[str, ...]] = ("kappa",)
+
+    def check(self) -> None:
+        for field in ("d", "d_mlp"):
+            require(getattr(self, field) >= 1, field, f"{getattr(self, field)} is below 1")
+        require(self.kappa > 0, "kappa", f"{self.kappa} is not above 0")
+
+    def parameters(self, shape: Shape) -> dict[str, Parameter]:
+        tokens = shape.vocabulary - 1
+        return {
+            "W_E": Parameter((tokens, self.d), "embedding", self.kappa / math.sqrt(tokens), "embed"),
+            "W_in": Parameter((self.d, self.d_mlp), "matrix", self.kappa / math.sqrt(self.d), "mlp"),
+            "W_out": Parameter((self.d_mlp, self.d), "matrix", self.kappa / math.sqrt(self.d_mlp), "mlp"),
+            "W_U": Parameter((self.d, shape.classes), "embedding", self.kappa / math.sqrt(self.d), "readout"),
+        }
+
+    def forward(self, weights: dict[str, Tensor], inputs: Plan, **how: Any) -> Output:
+        reads, writes = _reads(weights), _writes(weights)
+        table = F.pad(reads, (0, 0, 0, 1))  # nothing to read from "=", the last token
+        sequences = inputs.by_token(len(table))
+        each = torch.ones(sequences.shape, dtype=table.dtype, device=table.device)
+        return Output(torch.relu(pool(table, each, sequences)) @ writes)
+
+    def neurons(self, weights: dict[str, Tensor]) -> Neurons:
+        """Of the operands: the first tokens, as many as there are classes."""
+        writes = _writes(weights)
+        return Neurons(_reads(weights)[: writes.shape[1]].T, writes)
+
+
+def _reads(weights: dict[str, Tensor]) -> Tensor:
+    """E W_in [token neuron]; in full precision, since look-ups sum what they read."""
+    return (weights["W_E"] @ weights["W_in"]).to(weights["W_E"].dtype)
+
+
+def _writes(weights: dict[str, Tensor]) -> Tensor:
+    """W_out W_unemb [neuron class]."""
+    return weights["W_out"] @ weights["W_U"]

@@ -1,0 +1,67 @@
+"""A plain ReLU MLP for vectors: four layers for MNIST (grokking tickets, App. B.1), two for sparse parity (Merrill et al. 2023).
+
+Weights start at N(0, κ/√d_in), biases at 0. Omnigrok (Liu et al. 2023) makes MNIST grok by multiplying PyTorch's uniform
+initial weights by 8; their standard deviation is 1/√(3 d_in), so that is κ = 8/√3 ≈ 4.6 here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from ..settings import require
+from .base import Model, Output, Parameter, models
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..tasks import Shape
+
+
+@models.register("mlp")
+@dataclass(frozen=True, kw_only=True)
+class MLP(Model):
+    """Layers of ReLU units on a vector."""
+
+    depth: int = 4
+    """Weight matrices; there is one hidden layer fewer."""
+    width: int = 200
+    """Units of each hidden layer."""
+    biases: bool = True
+    """Whether every layer adds a bias."""
+    kappa: float = 1.0
+    """κ, the scale of the initial weights."""
+
+    has_attention: ClassVar[bool] = False
+    HOST: ClassVar[tuple[str, ...]] = ("kappa",)
+
+    def check(self) -> None:
+        for field in ("depth", "width"):
+            require(getattr(self, field) >= 1, field, f"{getattr(self, field)} is below 1")
+        require(self.kappa > 0, "kappa", f"{self.kappa} is not above 0")
+
+    def check_task(self, shape: Shape) -> None:
+        require(shape.features > 0, "kind", "mlp reads vectors, and this task has tokens")
+
+    def parameters(self, shape: Shape) -> dict[str, Parameter]:
+        widths = [shape.features, *[self.width] * (self.depth - 1), shape.classes]
+        weights = {}
+        for layer, (d_in, d_out) in enumerate(pairwise(widths), start=1):
+            weights[f"W_{layer}"] = Parameter((d_in, d_out), "matrix", self.kappa / math.sqrt(d_in), "mlp")
+            if self.biases:
+                weights[f"b_{layer}"] = Parameter((d_out,), "bias", 0.0, "mlp")
+        return weights
+
+    def forward(self, weights: dict[str, Tensor], inputs: Tensor, **how: Any) -> Output:
+        x = inputs
+        for layer in range(1, self.depth + 1):
+            x = x @ weights[f"W_{layer}"]
+            if self.biases:
+                x = x + weights[f"b_{layer}"]
+            if layer < self.depth:
+                x = torch.relu(x)
+        return Output(x)

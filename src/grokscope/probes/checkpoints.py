@@ -1,0 +1,23 @@
+"""Which checkpoints a probe looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import StoreError
+from .base import Stored
+
+
+def at_least(stored: Stored, number: int) -> list[int]:
+    """The epochs of the run's checkpoints; StoreError if they are fewer."""
+    if len(stored.epochs) < number:
+        have = f"{len(stored.epochs)} checkpoint{'' if len(stored.epochs) == 1 else 's'}"
+        raise StoreError(f"run {stored.info.id} has {have}, and this probe needs {number}: train it with log.keep")
+    return stored.epochs
+
+
+def thinned(epochs: Sequence[int], most: int) -> list[int]:
+    """At most so many of them, evenly spaced in their order, the first and the last included."""
+    if len(epochs) <= most:
+        return list(epochs)
+    return [epochs[round(place * (len(epochs) - 1) / (most - 1))] for place in range(most)]

@@ -1,0 +1,81 @@
+"""Edge-popup (Ramanujan et al. 2020; grokking tickets, §5.2, App. H): every weight has a score, the highest scores of a
+layer make the subnetwork, and the scores are trained through it as if the mask were the identity (straight-through).
+
+Choices where the paper is silent: scores start uniform in ±1/√d_in, are trained by the run's own optimizer without decay at a
+learning rate of their own, and are compared within each weight matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import torch
+
+from ..settings import require
+from .base import Drawn, FromRun, Ground, Pace, Pruned, Weights, tickets
+from .trained import origin_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..models import Parameter
+
+PREFIX = "score/"
+
+
+@tickets.register("edge-popup")
+@dataclass(frozen=True, kw_only=True)
+class EdgePopup(Pruned, FromRun):
+    """Find a subnetwork of trained weights θ_t by training scores, with the weights frozen or trained as well."""
+
+    weights: Literal["frozen", "trained"] = "frozen"
+    """frozen: pruning alone (EP without weight decay); trained: the weights go on, with their decay (EP with weight decay)."""
+    lr: float = 1e-2
+    """Learning rate of the scores."""
+    scores: Literal["random", "magnitude"] = "random"
+    """Scores before the first step: random as in the paper, or |θ_t|, so that the subnetwork starts from the largest weights."""
+
+    HOST: ClassVar[tuple[str, ...]] = (*FromRun.HOST, "scores")
+
+    def check(self) -> None:
+        super().check()
+        require(self.lr > 0, "lr", f"{self.lr} is not above 0")
+
+    def structure(self) -> dict[str, Any]:
+        return {"kind": self.kind, "rate": self.rate, "weights": self.weights, "lr": self.lr}
+
+    def with_scores(self, parameters: dict[str, Parameter]) -> dict[str, Parameter]:
+        scored = {PREFIX + name: p._replace(std=0.0) for name, p in parameters.items() if p.role != "bias"}
+        return parameters | scored
+
+    def draw(self, ground: Ground) -> Drawn:
+        trained = origin_of(ground).trained
+        scores = {PREFIX + name: self._first_scores(trained[name], ground) for name in ground.prunable()}
+        return Drawn(trained | scores)
+
+    def _first_scores(self, weight: Tensor, ground: Ground) -> Tensor:
+        if self.scores == "magnitude":
+            return weight.abs()
+        return (2 * torch.rand(weight.shape, generator=ground.generator) - 1) / math.sqrt(weight.shape[0])
+
+    def effective(self, weights: Weights) -> Weights:
+        return {
+            name: w * straight_through(weights[PREFIX + name], self.rate) if PREFIX + name in weights else w
+            for name, w in weights.items()
+            if not name.startswith(PREFIX)
+        }
+
+    def pace(self, parameters: dict[str, Parameter]) -> dict[str, Pace]:
+        own = Pace(lr=None if self.weights == "trained" else 0.0, decays=True)
+        scores = Pace(lr=self.lr, decays=False)
+        return {name: scores if name.startswith(PREFIX) else own for name in parameters}
+
+
+def straight_through(scores: Tensor, rate: float) -> Tensor:
+    """The mask of the highest scores as numbers; its gradient is handed to the scores unchanged."""
+    flat = scores.detach().flatten()
+    cut = min(round(rate * flat.shape[0]), flat.shape[0] - 1)
+    lives = scores.detach() >= flat.sort().values[cut]
+    return lives.to(scores.dtype) + (scores - scores.detach())

@@ -1,0 +1,122 @@
+"""Tickets that a trained run gives: lottery tickets by magnitude, their controls, and transplanted weights.
+
+Grokking tickets, §2: train f_θ₀ for t epochs, prune the share k of the smallest |θ_t|, put the rest back to θ₀, train again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import torch
+
+from ..errors import ConfigError
+from ..settings import require
+from ..theory import norm_ratio
+from .base import EVERY_PART, Drawn, FromRun, Ground, Masks, Origin, Part, Pruned, Weights, keep_top, pruned, tickets
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def origin_of(ground: Ground) -> Origin:
+    assert ground.origin is not None, "a ticket from a run was drawn without one"
+    return ground.origin
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewound(FromRun):
+    """Base of masks that are put on given weights."""
+
+    weights: Literal["start", "fresh", "trained"] = "start"
+    """What the mask is put on: θ₀ of that run, other initial weights, or θ_t itself."""
+
+    HOST: ClassVar[tuple[str, ...]] = (*FromRun.HOST, "weights")
+
+    def beneath(self, ground: Ground) -> Weights:
+        origin = origin_of(ground)
+        if self.weights == "fresh":
+            return ground.fresh()
+        return origin.start if self.weights == "start" else origin.trained
+
+
+@tickets.register("magnitude")
+@dataclass(frozen=True, kw_only=True)
+class Magnitude(Pruned, Rewound):
+    """The lottery ticket m_t^k: the largest |θ_t| live, on θ₀. At or after grokking it is the paper's grokking ticket."""
+
+    scope: Literal["layer", "global"] = "layer"
+    """Whether the share is pruned of each weight matrix or of all together; the paper does not say."""
+    parts: tuple[Part, ...] = EVERY_PART
+    """Which parts of the network are pruned."""
+
+    HOST: ClassVar[tuple[str, ...]] = (*Pruned.HOST, *Rewound.HOST, "scope", "parts")
+
+    def check(self) -> None:
+        super().check()
+        require(len(self.parts) > 0, "parts", f"name at least one of {', '.join(EVERY_PART)}")
+
+    def mask(self, ground: Ground) -> Masks:
+        trained = origin_of(ground).trained
+        return keep_top({name: trained[name].abs() for name in ground.prunable(self.parts)}, self.rate, self.scope)
+
+    def draw(self, ground: Ground) -> Drawn:
+        return pruned(self.beneath(ground), self.mask(ground))
+
+
+@tickets.register("saved")
+@dataclass(frozen=True, kw_only=True)
+class Saved(Rewound):
+    """The mask that another run was trained with, whatever it came from."""
+
+    def draw(self, ground: Ground) -> Drawn:
+        mask = origin_of(ground).mask
+        if not mask:
+            raise ConfigError("ticket.run", f"run {self.run} was trained without a mask")
+        return pruned(self.beneath(ground), mask)
+
+
+@tickets.register("dense")
+@dataclass(frozen=True, kw_only=True)
+class ControlledDense(Magnitude):
+    """The control for small weights: no mask, θ₀ scaled down to the norm of the ticket (§4.1)."""
+
+    norm: Literal["l1", "l2"] = "l2"
+    """Which norm is matched."""
+
+    HOST: ClassVar[tuple[str, ...]] = (*Magnitude.HOST, "norm")
+
+    def draw(self, ground: Ground) -> Drawn:
+        weights, mask = self.beneath(ground), self.mask(ground)
+        joined = torch.cat([w.flatten() for w in weights.values()])
+        lives = torch.cat([_whole(mask.get(name), w).flatten() for name, w in weights.items()])
+        ratio = norm_ratio(joined, lives, 1.0 if self.norm == "l1" else 2.0)
+        return Drawn({name: ratio * w for name, w in weights.items()})
+
+
+def _whole(mask: Tensor | None, weight: Tensor) -> Tensor:
+    return torch.ones_like(weight, dtype=torch.bool) if mask is None else mask
+
+
+@tickets.register("transplant")
+@dataclass(frozen=True, kw_only=True)
+class Transplant(FromRun):
+    """Trained weights θ_t of some parts, the run's own initial weights elsewhere; nothing is pruned.
+
+    With all parts the run goes on from θ_t with a new optimizer.
+    """
+
+    parts: tuple[Part, ...] = EVERY_PART
+    """Which parts are transplanted."""
+
+    HOST: ClassVar[tuple[str, ...]] = (*FromRun.HOST, "parts")
+
+    def check(self) -> None:
+        super().check()
+        require(len(self.parts) > 0, "parts", f"name at least one of {', '.join(EVERY_PART)}")
+
+    def draw(self, ground: Ground) -> Drawn:
+        trained, parameters = origin_of(ground).trained, ground.parameters
+        return Drawn(
+            {name: trained[name] if parameters[name].part in self.parts else w for name, w in ground.weights.items()}
+        )
