@@ -33,6 +33,31 @@ def tiny():
     )
 
 
+@pytest.fixture(scope="session")
+def on_disk(tmp_path_factory):
+    """Settings of the tasks that read files, with a folder of a few made-up examples: enough for a reader, not for science."""
+    digits, reviews = (tmp_path_factory.mktemp(name) for name in ("digits", "aclImdb"))
+    generator = torch.Generator().manual_seed(0)
+    for part, size in (("train", 20), ("t10k", 10)):
+        images = torch.randint(256, (size, 28, 28), generator=generator)
+        for name, values in (("images-idx3", images), ("labels-idx1", torch.arange(size) % 10)):
+            header = bytes([0, 0, 8, values.ndim]) + b"".join(length.to_bytes(4, "big") for length in values.shape)
+            (digits / f"{part}-{name}-ubyte").write_bytes(header + bytes(values.flatten().tolist()))
+    words = {"pos": ["good", "fine", "great", "the"], "neg": ["bad", "poor", "dull", "the"]}
+    for part, name in ((part, name) for part in ("train", "test") for name in words):
+        (reviews / part / name).mkdir(parents=True)
+        for number in range(8):
+            chosen = torch.randint(4, (3 + number,), generator=generator).tolist()
+            text = f"{part} {number} " + " ".join(words[name][word] for word in chosen)
+            (reviews / part / name / f"{number}.txt").write_text(text)
+    few = {"train_size": 18, "test_size": 9}
+    return {
+        "mnist": {"folder": str(digits), **few},
+        "fashion-mnist": {"folder": str(digits), **few},
+        "imdb": {"folder": str(reviews), "words": 7, "length": 6, **few},
+    }
+
+
 class Memory:
     """A sink that keeps everything in memory."""
 

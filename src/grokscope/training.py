@@ -86,6 +86,7 @@ def train_all(
     jobs = []
     for id, config in wanted.items():
         if not _finished(Path(runs) / id, config):
+            config.task.require_data()
             sink = StoredRun(runs, config, device_name(place))
             target = (lambda c=config: teacher_attention(c, runs)) if _teacher(config) else None
             origin = (lambda c=config: ticket_origin(c, runs)) if isinstance(config.ticket, FromRun) else None

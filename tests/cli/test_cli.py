@@ -29,6 +29,7 @@ COMMANDS = [
     "claims",
     "equations",
     "audit",
+    "probe",
 ]
 
 

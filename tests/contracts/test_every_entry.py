@@ -8,9 +8,11 @@ import torch
 
 from grokscope.config import ROOMS, Log, RunConfig
 from grokscope.describe import entry, field_docs
+from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
 from grokscope.fleet.program import Program
 from grokscope.measures import measures
+from grokscope.models.mlp import MLP
 from grokscope.models.transformer import Transformer
 from grokscope.optim import losses
 from grokscope.optim.adamw import AdamW
@@ -18,6 +20,8 @@ from grokscope.priors.kl import KL
 from grokscope.randomness import stream
 from grokscope.tasks import tasks
 from grokscope.tasks.modular import Modular
+from grokscope.tasks.parity import Parity
+from grokscope.tasks.polynomial import Polynomial
 from grokscope.tickets import Origin
 from grokscope.tickets.base import FromRun
 from grokscope.tickets.initial import Random
@@ -36,24 +40,56 @@ SMALL = {
     "parity": {"n": 6, "k": 2, "train_fraction": 0.5},
     "ar-parity": {"n": 6, "k": 2, "train_fraction": 0.5},
     "permutation": {"n": 3, "train_fraction": 0.6},
+    "polynomial": {"dimension": 5, "train_size": 20, "test_size": 10},
 }
 """Sizes at which a task trains in a blink; a task without an entry trains at its default size."""
+
+NARROW = {"d": 8, "d_mlp": 16, "hidden": 8, "width": 8}
+"""Sizes at which a model trains in a blink, where it has such a setting."""
+
+READABLE = (BASE.task, Parity(n=6, k=2, train_fraction=0.5, form="signs"), Polynomial(**SMALL["polynomial"]))
+"""Tasks of tokens, of vectors and of real answers: a model trains on the first one that it can read."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files(on_disk):
+    """Tasks that read files have some."""
+    SMALL.update(on_disk)
 
 
 def config_with(room, kind):
     if room == "loss":
         return replace(BASE, loss=kind)
     if room == "task":
-        task = tasks.get(kind)(**SMALL.get(kind, {}))
-        scope = "causal" if task.shape.every_position else "query"
-        return replace(BASE, task=task, model=replace(BASE.model, scope=scope))
+        return fitting(tasks.get(kind)(**SMALL.get(kind, {})))
     if room == "ticket":
         cls = ROOMS[room].get(kind)
         return replace(BASE, ticket=cls(run="teacher") if issubclass(cls, FromRun) else cls())
-    settings = {"beta": 0.5} if room == "prior" else {"lr": 1e-2} if room == "optim" else {}
     if room == "model":
-        settings = {name: value for name, value in (("d", 8), ("d_mlp", 16)) if name in _fields(ROOMS[room].get(kind))}
+        cls = ROOMS[room].get(kind)
+        model = cls(**{name: size for name, size in NARROW.items() if name in _fields(cls)})
+        return fitting(next(task for task in READABLE if _reads(model, task)), model)
+    settings = {"beta": 0.5} if room == "prior" else {"lr": 1e-2} if room == "optim" else {}
     return replace(BASE, **{room: ROOMS[room].get(kind)(**settings)})
+
+
+def fitting(task, model=None):
+    """The base run with another task or model, and what goes with them."""
+    shape = task.shape
+    if model is None:
+        scope = "causal" if shape.every_position else "query"
+        model = MLP(depth=2, width=8) if shape.features else replace(BASE.model, scope=scope)
+    guided = model.has_attention and task.knows_informative
+    prior = BASE.prior if guided else replace(BASE.prior, beta=0.0)
+    return replace(BASE, task=task, model=model, prior=prior, loss="mse" if shape.regression else BASE.loss)
+
+
+def _reads(model, task):
+    try:
+        model.check_task(task.shape)
+    except ConfigError:
+        return False
+    return True
 
 
 def _fields(cls):

@@ -95,3 +95,14 @@ print("same")
     environment = os.environ | {"TRITON_INTERPRET": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
     assert done.stdout.strip() == "same", done.stderr
+
+
+def test_by_token_reads_one_row_a_token():
+    """Of a table over tokens alone; its gradient counts how often each token was read."""
+    tokens = torch.tensor([[2, 0, 2], [1, 2, 0]])
+    table = torch.randn(4, 3, dtype=torch.double, requires_grad=True)
+    reads = plan(tokens, 4, 5).by_token(4)
+    looked_up = lookup(table, reads)
+    assert torch.equal(looked_up, table[tokens])
+    looked_up.sum().backward()
+    assert table.grad[:, 0].tolist() == [2, 1, 3, 0]

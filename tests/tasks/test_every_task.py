@@ -12,51 +12,68 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from grokscope.tasks import Examples, Task, tasks
+from grokscope.tasks import Task, tasks
+from grokscope.tasks.table import TableTask
 
 VARIANTS = [
     *((kind, {}) for kind in tasks.entries()),
-    *((kind, {"test_distractors": 6}) for kind in tasks.entries()),
+    *((kind, {"test_distractors": 6}) for kind, cls in tasks.entries().items() if issubclass(cls, TableTask)),
     *((kind, {"train_size": 11, "test_size": 9}) for kind in tasks.entries()),
     ("modular", {"alphabet": "operands", "positions": (3, 1)}),
     ("modular", {"distractors": 0}),
     ("modular", {"op": "/", "placement": "random", "test_distractors": 5}),
+    ("modular", {"op": "/ or -"}),
+    ("modular", {"pairs": "unordered", "distractors": 0}),
     ("modular", {"p": 401, "train_size": 50}),
     ("k-addition", {"p": 113, "test_size": 30}),
     ("parity", {"n": 40, "k": 3}),
+    ("parity", {"form": "signs"}),
     ("ar-parity", {"n": 70, "k": 2, "positions": (69, 30)}),
 ]
-
-
-def built(examples: Examples) -> tuple[int, int]:
-    size, length = examples.inputs.shape
-    assert examples.informative.shape == (size, length)
-    return size, length
 
 
 @pytest.mark.parametrize(("kind", "settings"), VARIANTS)
 def test_shape_is_that_of_the_built_data(small: Callable[..., Task], kind: str, settings: dict) -> None:
     task = small(kind, **settings)
     shape, split = task.shape, task.split(0)
-    assert built(split.train) == (shape.train_size, shape.length)
-    assert built(split.test) == (shape.test_size, shape.test_length)
+    widths = (shape.features,) * 2 if shape.features else (shape.length, shape.test_length)
+    assert split.train.inputs.shape == (shape.train_size, widths[0])
+    assert split.test.inputs.shape == (shape.test_size, widths[1])
     for part in split:
-        assert part.inputs.dtype == part.labels.dtype == torch.long
+        assert part.inputs.dtype == (torch.float32 if shape.features else torch.long)
+        assert part.labels.dtype == (torch.float32 if shape.regression else torch.long)
         assert part.labels.shape == (part.inputs.shape if shape.every_position else part.inputs.shape[:1])
-        assert part.inputs.min() >= 0
-        assert part.inputs.max() == shape.vocabulary - 1
-        assert part.labels.min() >= 0
-        assert part.labels.max() < shape.classes
+        assert part.inputs.isfinite().all()
+        if not shape.regression:
+            assert part.labels.min() >= 0
+            assert part.labels.max() < shape.classes
+    assert not shape.regression or shape.classes == 1
 
 
 @pytest.mark.parametrize(("kind", "settings"), VARIANTS)
-def test_the_query_comes_last_and_is_not_informative(small: Callable[..., Task], kind: str, settings: dict) -> None:
+def test_of_tokens_the_query_comes_last(small: Callable[..., Task], kind: str, settings: dict) -> None:
     task = small(kind, **settings)
+    if task.shape.features:
+        assert task.shape.vocabulary == task.shape.length == task.shape.test_length == 0
+        return
     for part in task.split(0):
+        assert part.inputs.min() >= 0
         assert (part.inputs[:, -1] == task.shape.vocabulary - 1).all()
         assert (part.inputs[:, :-1] < task.shape.vocabulary - 1).all()
-        assert not part.informative[:, -1].any()
-        assert (part.informative.sum(dim=1) == task.k).all()
+
+
+@pytest.mark.parametrize(("kind", "settings"), VARIANTS)
+def test_the_informative_tokens_are_known_where_the_task_says_so(
+    small: Callable[..., Task], kind: str, settings: dict
+) -> None:
+    task = small(kind, **settings)
+    for part in task.split(0):
+        if part.informative is None:
+            assert task.shape.features or not task.knows_informative
+        else:
+            assert part.informative.shape == part.inputs.shape
+            assert not part.informative[:, -1].any()
+            assert (part.informative.sum(dim=1) == task.k).all()
 
 
 @pytest.mark.parametrize(("kind", "settings"), VARIANTS)
@@ -75,7 +92,7 @@ def test_data_depend_on_settings_and_seed_alone(small: Callable[..., Task], kind
     torch.manual_seed(1)
     again, other = task.split(3), task.split(4)
     for part, same, different in zip(once, again, other, strict=True):
-        assert all(torch.equal(x, y) for x, y in zip(part, same, strict=True))
+        assert all(torch.equal(x, y) for x, y in zip(part, same, strict=True) if x is not None)
         assert not torch.equal(part.inputs, different.inputs)
 
 

@@ -31,6 +31,9 @@ IMPOSSIBLE = [
     ("modular", {"p": 401, "train_size": 401**2}, "train_size"),
     ("modular", {"test_size": 0}, "test_size"),
     ("modular", {"p": 5, "train_size": 20, "test_size": 6}, "test_size"),
+    ("modular", {"p": 9, "op": "/ or -"}, "p"),
+    ("modular", {"op": "-", "pairs": "unordered"}, "pairs"),
+    ("modular", {"p": 5, "pairs": "unordered", "train_size": 15}, "train_size"),
     ("k-addition", {"p": 1}, "p"),
     ("k-addition", {"k": 0}, "k"),
     ("permutation", {"n": 1}, "n"),
@@ -40,7 +43,15 @@ IMPOSSIBLE = [
     ("parity", {"k": 0}, "k"),
     ("parity", {"n": 5, "k": 2, "positions": (0, 5)}, "positions"),
     ("parity", {"n": 5, "k": 2, "test_distractors": 2}, "test_distractors"),
+    ("parity", {"form": "signs", "test_distractors": 40}, "test_distractors"),
     ("ar-parity", {"n": 3, "k": 2, "train_size": 8}, "train_size"),
+    ("ar-parity", {"form": "signs"}, "form"),
+    ("polynomial", {"dimension": 0}, "dimension"),
+    ("polynomial", {"train_size": 1}, "train_size"),
+    ("mnist", {"train_size": 0}, "train_size"),
+    ("imdb", {"test_size": 0}, "test_size"),
+    ("imdb", {"words": 0}, "words"),
+    ("imdb", {"length": 0}, "length"),
 ]
 
 
@@ -59,6 +70,7 @@ def test_impossible_settings_name_their_field(kind: str, settings: dict, field: 
         ("modular", {"positions": (3, 0)}),
         ("modular", {"distractors": 0, "alphabet": "operands", "placement": "random"}),
         ("modular", {"p": 5, "train_size": 20, "test_size": 5}),
+        ("modular", {"p": 5, "pairs": "unordered", "train_size": 14}),
         ("k-addition", {"k": 1}),
         ("parity", {"n": 20_000}),
         ("parity", {"n": 5, "k": 5}),

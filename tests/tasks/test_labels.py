@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from grokscope.errors import ConfigError
 from grokscope.tasks.addition import Addition
 from grokscope.tasks.autoregressive import AutoregressiveParity
-from grokscope.tasks.modular import Modular, is_prime
+from grokscope.tasks.modular import COMMUTES, OPS, Modular, is_prime
 from grokscope.tasks.parity import Parity
 from grokscope.tasks.permutation import Permutation
 
@@ -31,6 +31,12 @@ def label(task, *operands: int) -> int:
         ("/", 0, 6, 0),
         ("x2+y2", 3, 4, 4),  # 25 = 4 mod 7
         ("x2+xy+y2", 3, 4, 2),  # 9 + 12 + 16 = 37 = 2 mod 7
+        ("x2+xy+y2+x", 3, 4, 5),  # 3 more
+        ("x3+xy", 3, 4, 4),  # 27 + 12 = 39 = 4 mod 7
+        ("x3+xy2+y", 3, 4, 2),  # 27 + 48 + 4 = 79 = 2 mod 7
+        ("/ or -", 3, 5, 2),  # 5 is odd: as for /
+        ("/ or -", 3, 4, 6),  # 4 is even: −1 = 6 mod 7
+        ("/ or -", 3, 0, 3),
     ],
 )
 def test_modular(op: str, a: int, b: int, answer: int) -> None:
@@ -53,7 +59,30 @@ def test_division_never_meets_a_zero_divisor() -> None:
     assert set(tokens[:, 1].tolist()) == {1, 2, 3, 4}
 
 
-@pytest.mark.parametrize(("typed", "plain"), [("−", "-"), ("×", "*"), ("÷", "/"), ("x²+xy+y²", "x2+xy+y2")])
+@pytest.mark.parametrize("op", OPS)
+def test_the_ops_that_may_have_unordered_pairs_are_those_that_commute(op: str) -> None:
+    a, b = torch.cartesian_prod(torch.arange(1, 7), torch.arange(1, 7)).T
+    assert torch.equal(OPS[op](a, b, 7), OPS[op](b, a, 7)) == (op in COMMUTES)
+
+
+def test_unordered_pairs_are_each_pair_once() -> None:
+    task = Modular(p=5, pairs="unordered", distractors=0, train_fraction=0.5)
+    pairs = [tuple(row) for part in task.split(0) for row in part.inputs[:, :2].tolist()]
+    assert sorted(pairs) == [(a, b) for a in range(5) for b in range(a + 1)]
+    assert Modular(p=67, pairs="unordered", train_fraction=0.4).sizes == (911, 1367)  # 67 · 68 / 2 in all
+
+
+def test_parity_as_signs_is_a_product() -> None:
+    """With 0 as +1 and 1 as −1 the product of the informative signs is +1 for parity 0."""
+    for part in Parity(n=7, k=3, positions=(1, 4, 6), train_fraction=0.3, form="signs").split(0):
+        assert part.inputs.abs().eq(1).all()
+        assert torch.equal(part.inputs[:, [1, 4, 6]].prod(1), 1.0 - 2 * part.labels)
+        assert part.labels.unique().tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "plain"), [("−", "-"), ("×", "*"), ("÷", "/"), ("x²+xy+y²", "x2+xy+y2"), ("x³+xy", "x3+xy")]
+)
 def test_typographic_signs_are_the_plain_ones(typed: str, plain: str) -> None:
     task = Modular.from_dict({"p": 7, "op": typed})
     assert task == Modular(p=7, op=plain)

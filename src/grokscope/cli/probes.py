@@ -58,11 +58,11 @@ def _print(id: str, table: pd.DataFrame) -> None:
 
     printed = Table(title=f"run {id}", title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column, values in table.items():
-        printed.add_column(str(column), justify="left" if values.dtype == object else "right", no_wrap=True)
+        printed.add_column(str(column), justify="right" if values.dtype.kind in "iuf" else "left", no_wrap=True)
     for row in table.itertuples(index=False):
         printed.add_row(*map(_word, row))
-    console = Console()
-    console.print(printed, soft_wrap=True, width=max(console.width, 200))
+    # a narrow screen wraps lines rather than losing columns
+    Console(width=max(Console().width, 200)).print(printed, soft_wrap=True)
 
 
 def _word(value: Any) -> str:

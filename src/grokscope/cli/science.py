@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +15,28 @@ from ..errors import ConfigError
 from .app import Device, Json, Lanes, Quiet, app
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..config import RunConfig
+    from ..experiments import Experiment
+    from ..experiments.base import Scale
     from ..store import RunInfo
+    from ..store.results import Results as Stored
 
 Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder of the compact results.")]
+Asked = list[tuple[str, "RunConfig"]]
+"""Arms and their runs."""
+
+PRICING = 1.0
+"""Seconds for which a step of an arm is timed."""
 
 
 @app.command()
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME…]", help="Experiments; none lists them.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME…]", help="Experiments, or patterns such as 'si-*'; none lists them."),
+    ] = None,
     full: Annotated[
         bool, typer.Option("--full/--quick", help="The paper's sizes (GPU), or minutes on two cores.")
     ] = False,
@@ -37,67 +53,110 @@ def reproduce(
 ) -> None:
     """Run an experiment by name: trains its arms, prints the verdicts, writes pictures and compact results.
 
-    Goes on where it stopped. `grokscope reproduce` alone lists the experiments.
+    Several experiments are trained side by side, and runs that they share once. Goes on where it stopped.
+    `grokscope reproduce` alone lists the experiments.
     """
-    from ..experiments import all_experiments, find_experiment
+    from ..experiments import all_experiments
+    from ..experiments.base import matching_experiments
 
     if not names and not every:
         for experiment in all_experiments().values():
-            print(f"{experiment.name:<22} {experiment.title}: {experiment.question}")
+            print(f"{experiment.name:<24} {experiment.title}: {experiment.question}")
         return
-    chosen = list(all_experiments().values()) if every else [find_experiment(name) for name in names or []]
-    rows = []
+    import pandas as pd
+
+    from ..experiments.collect import effort
+    from ..experiments.ledger import rulings
+
+    chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
+    scale: Scale = "full" if full else "quick"
+    asked = {experiment.name: experiment.configs(scale, seeds) for experiment in chosen}
+    everything = [one for some in asked.values() for one in some]
+    begin, before = time.perf_counter(), _steps(everything, runs)
+    stored = _train(everything, runs, device, lanes, quiet or as_json)
+    spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
+    rows, tables = [], []
     for experiment in chosen:
-        rows += _reproduce(
-            experiment, "full" if full else "quick", seeds, runs, results, device, lanes, quiet or as_json
-        )
+        kept = _collect(experiment, scale, asked[experiment.name], stored, results, device)
+        tables.append(kept.runs)
+        rows += (own := rulings(experiment, kept))
         if not as_json:
-            _print([row for row in rows if row["experiment"] == experiment.name])
+            _print(own)
     if as_json:
         print(json.dumps(rows, indent=1))
+        return
+    total = effort(pd.concat(tables))
+    print(f"\n{now:,} optimizer steps were trained now, in {spent:,.0f} seconds.")
+    print(f"In all: {total['runs']:,} runs, {total['run_steps']:,} steps, {total['seconds']:,.0f} seconds of steps.")
 
 
-def _reproduce(
-    experiment: Any,
-    scale: Any,
-    seeds: int | None,
-    runs: Path,
-    results: Path,
-    device: str,
-    lanes: int | None,
-    quiet: bool,
-) -> list[dict[str, Any]]:
-    from .. import __version__
-    from ..experiments.collect import effort, probe_tables, run_rows
-    from ..experiments.ledger import draw, rulings
-    from ..store.results import Results as Stored
-    from ..store.results import save_results
+def _train(asked: Asked, runs: Path, device: str, lanes: int | None, quiet: bool) -> dict[str, RunInfo]:
+    """All runs of all experiments, those that others refer to first; by id."""
+    from ..experiments.base import in_stages
     from .session import stop_here_if_interrupted, train_and_show
 
-    arms, configs = zip(*experiment.configs(scale, seeds), strict=True)
-    names = {config.id: arm for arm, config in zip(arms, configs, strict=True)}
+    wanted = {config.id: (arm, config) for arm, config in asked}
     trained: list[RunInfo] = []
-    asked: list[RunConfig] = []
-    for stage in experiment.stages(configs):
-        conditions = [names[config.id] for config in stage]
+    begun: list[RunConfig] = []
+    for stage in in_stages([config for _, config in wanted.values()]):
+        conditions = [wanted[config.id][0] for config in stage]
         trained += train_and_show(stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions)
-        asked += stage
-        stop_here_if_interrupted(asked, trained)
-    order = list(names)
-    stored = sorted(trained, key=lambda run: order.index(run.id))
-    table, curves = run_rows(stored, arms)
-    looked = probe_tables(experiment.probes, stored, arms)
+        begun += stage
+        stop_here_if_interrupted(begun, trained)
+    return {run.id: run for run in trained}
+
+
+def _steps(asked: Asked, runs: Path) -> int:
+    """Optimizer steps that the runs have behind them."""
+    from ..store import read_run
+
+    configs = {config.id: config for _, config in asked}
+    return sum(read_run(runs / id).epoch * c.steps_per_epoch for id, c in configs.items() if (runs / id).exists())
+
+
+def _collect(
+    experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], results: Path, device: str
+) -> Stored:
+    """One experiment's results, stored with their pictures."""
+    from .. import __version__
+    from ..experiments.collect import effort, probe_tables, run_rows
+    from ..experiments.ledger import draw
+    from ..store.results import Results as Stored
+    from ..store.results import save_results
+
+    arms, own = [arm for arm, _ in asked], [stored[config.id] for _, config in asked]
+    table, curves = run_rows(own, arms)
+    if experiment.priced:
+        table = _price(table, asked, device)
     about = {
         "experiment": experiment.name,
         "scale": scale,
         "version": __version__,
-        "device": stored[0].manifest.get("device", ""),
-        **effort(configs, table),
+        "device": own[0].manifest.get("device", ""),
+        **effort(table),
     }
-    kept = Stored(about, table, curves, looked)
+    kept = Stored(about, table, curves, probe_tables(experiment.probes, own, arms))
     folder = save_results(results, kept)
     draw(experiment, kept, folder)
-    return rulings(experiment, kept)
+    return kept
+
+
+def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
+    """Add what each run would have taken with the device to itself, from timing a few epochs of each arm now."""
+    from ..bench import FleetLoop
+    from ..experiments.collect import priced
+    from ..training import resolve_device
+
+    timed = {}
+    for arm, config in dict(reversed(asked)).items():  # the first seed of each
+        loop = FleetLoop(config, 1, resolve_device(device))
+        loop(config.log.every)  # warm up, and forget what that cost
+        loop.seconds, epochs = [0.0, 0.0], 0
+        while sum(loop.seconds) < PRICING:
+            loop(config.log.every)
+            epochs += config.log.every
+        timed[arm] = loop.seconds[0] / epochs
+    return priced(table, timed)
 
 
 @app.command()
@@ -114,30 +173,41 @@ def claims(
     as_json: Json = False,
 ) -> None:
     """The ledger: every claim with what was measured and its verdict, rebuilt from stored results without training."""
-    from ..experiments.ledger import as_markdown, draw_all, ledger
+    from ..experiments.clauses import KEY
+    from ..experiments.ledger import as_markdown, draw, load_shelf
 
     if scale not in ("full", "quick"):
         raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
-    rows = ledger(results, scale)
-    if not rows:
+    shelf = load_shelf(results, scale)  # type: ignore[arg-type]
+    if shelf.older:
+        print(
+            f"left out, stored results are older than the experiment: {', '.join(shelf.older)}; run grokscope reproduce",
+            file=sys.stderr,
+        )
+    if not shelf.found:
         raise ConfigError("--results", f"{results} holds no {scale} results yet; run grokscope reproduce")
+    rows = shelf.rows()
     if pictures:
-        draw_all(results, scale, pictures)
+        for experiment, stored in shelf.found:
+            draw(experiment, stored, pictures)
     if output:
         from ..experiments.gallery import gallery
         from ..store import save_file
         from .session import command_line
 
-        save_file(output, gallery(results, scale, command_line()))
+        save_file(output, gallery(shelf, rows, command_line()))
     if as_json:
         print(json.dumps(rows, indent=1))
     elif markdown:
-        print(as_markdown(rows), end="")
+        print(as_markdown(shelf, rows), end="")
     else:
         _print(rows)
+        print(f"\n{shelf.summary()}\n{KEY}")
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
+def _print(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         print(f"\n{row['experiment']} · {row['claim']} ({row['scale']})\n  {row['statement']}\n  → {row['verdict']}")
-        print(f"  {row['measured']}\n  rule: {row['rule']}")
+        for line in row["measured"].splitlines():
+            print(f"    {line}")
+        print(f"  test: {row['test']}\n  rule: {row['rule']}")

@@ -201,3 +201,8 @@ def crossed(*factors: Mapping[str, Settings]) -> Arms:
             for level, more in factor.items()
         }
     return arms
+
+
+def kept(arms: Iterable[str]) -> dict[str, Settings]:
+    """Arms that the quick size keeps as they are."""
+    return {arm: {} for arm in arms}

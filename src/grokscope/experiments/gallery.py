@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from ..figures import outcomes
-from ..report import Page, Picture, Section, picture_of, render
-from ..store.results import Results, load_results
-from .base import Experiment, all_experiments
+from ..figures import outcomes, to_png
+from ..report import Page, Picture, Section, render
+from ..store.results import Results
+from .base import Experiment
+from .clauses import KEY
 from .collect import curves_from
-from .ledger import figures, rulings
+from .ledger import Shelf, figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = 48
+"""Colours of a picture: the page holds many, and lines need few."""
 
 WORDS = {
     "holds": "hold",
@@ -19,12 +28,9 @@ WORDS = {
 }
 
 
-def gallery(folder: Path, scale: str, command: str) -> str:
-    """The page as HTML."""
-    found = [(e, r) for e in all_experiments().values() if (r := load_results(folder, e.name, scale)) is not None]
-    steps = sum(results.about["run_steps"] for _, results in found)
-    seconds = sum(results.about["seconds"] for _, results in found)
-    verdicts = [row["verdict"] for e, r in found for row in rulings(e, r)]
+def gallery(shelf: Shelf, rows: Sequence[dict[str, Any]], command: str) -> str:
+    """The page as HTML; `rows` are the shelf's."""
+    verdicts = [row["verdict"] for row in rows]
     counted = {words: sum(v.startswith(verdict) for v in verdicts) for verdict, words in WORDS.items()}
     counted["hold"] -= counted["hold only under a condition"]
     counts = ", ".join(f"{count} {words}" for words, count in counted.items())
@@ -32,31 +38,54 @@ def gallery(folder: Path, scale: str, command: str) -> str:
         title="What holds",
         lead="Every experiment with its question, the rule for its verdict, and what came out.",
         verdict=(f"{len(verdicts)} claims: {counts}.",),
-        what=(
-            f"{len(found)} experiments at {scale} size, {steps:,} training steps of single runs in {seconds:,.0f} seconds.",
+        what=(shelf.summary(), KEY.replace("`", "")),
+        sections=tuple(
+            _section(experiment, results, [row for row in rows if row["experiment"] == experiment.name])
+            for experiment, results in shelf.found
         ),
-        sections=tuple(_section(experiment, results) for experiment, results in found),
         command=command,
     )
     return render(page)
 
 
-def _section(experiment: Experiment, results: Results) -> Section:
-    rows = rulings(experiment, results)
+def _section(experiment: Experiment, results: Results, rows: Sequence[dict[str, Any]]) -> Section:
     return Section(
         name=experiment.name,
         title=f"{experiment.title} ({experiment.name})",
         text=(experiment.question,),
-        header=("claim", "verdict", "measured", "rule"),
-        rows=tuple((row["statement"], row["verdict"], row["measured"], row["rule"]) for row in rows),
+        header=("claim", "verdict", "measured", "test", "rule"),
+        rows=tuple((row["statement"], row["verdict"], row["measured"], row["test"], row["rule"]) for row in rows),
         pictures=tuple(_pictures(experiment, results)),
     )
 
 
 def _pictures(experiment: Experiment, results: Results) -> list[Picture]:
-    curves = curves_from(results)
-    alt = "; ".join(f"{arm}: {outcome}" for arm, outcome in outcomes(curves).items())
-    return [
-        picture_of(figure, f"{experiment.name}-{name}", f"{experiment.title}: {name}", experiment.question, alt)
-        for name, figure in figures(experiment, results)
-    ]
+    told = outcomes(curves_from(results))
+    pictures = []
+    for drawn in figures(experiment, results):
+        width, height = map(float, drawn.figure.get_size_inches())
+        shown = "; ".join(f"{arm}: {outcome}" for arm, outcome in told.items() if arm.startswith(drawn.part))
+        pictures.append(
+            Picture(
+                name=f"{experiment.name}-{drawn.name}",
+                title=f"{drawn.name.split('-')[0].capitalize()}" + (f", {drawn.part}" if drawn.part else ""),
+                caption=experiment.question,
+                alt=shown,
+                width=width,
+                height=height,
+                svg="",
+                png=small_png(drawn.figure),
+            )
+        )
+    return pictures
+
+
+def small_png(figure: Figure) -> bytes:
+    """The picture with few colours."""
+    from PIL import Image
+
+    packed = io.BytesIO()
+    with Image.open(io.BytesIO(to_png(figure))) as picture:
+        few = picture.convert("RGB").quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few.save(packed, format="PNG", optimize=True)
+    return packed.getvalue()

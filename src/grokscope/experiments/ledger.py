@@ -2,17 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
 
 from ..figures import save
 from ..store.results import Results, load_results
-from .base import Experiment, all_experiments
-from .collect import curves_from
+from .base import Experiment, Scale, all_experiments
+from .clauses import KEY
+from .collect import curves_from, effort
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class Shelf(NamedTuple):
+    """What is stored at one scale."""
+
+    scale: Scale
+    found: list[tuple[Experiment, Results]]
+    """In the order of the experiments."""
+    older: list[str]
+    """Experiments whose stored results have other arms than they have now; they are left out until they are run again."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every claim."""
+        return [row for experiment, results in self.found for row in rulings(experiment, results)]
+
+    def effort(self) -> dict[str, Any]:
+        """Distinct runs, their optimizer steps and the seconds of these: a run that several experiments share counts once."""
+        return effort(pd.concat([results.runs for _, results in self.found]))
+
+    def summary(self) -> str:
+        """How much stands behind the claims, in one sentence."""
+        total = self.effort()
+        devices = ", ".join(dict.fromkeys(results.about["device"] for _, results in self.found))
+        return (
+            f"{len(self.found)} experiments at {self.scale} size: {total['runs']:,} runs, {total['run_steps']:,} optimizer steps "
+            f"in {total['seconds']:,.0f} seconds of training on {devices}."
+        )
+
+
+def load_shelf(folder: Path, scale: Scale) -> Shelf:
+    """The stored results of all experiments at one scale."""
+    shelf = Shelf(scale, [], [])
+    for experiment in all_experiments().values():
+        results = load_results(folder, experiment.name, scale)
+        if results is not None and fits(experiment, results):
+            shelf.found.append((experiment, results))
+        elif results is not None:
+            shelf.older.append(experiment.name)
+    return shelf
+
+
+def fits(experiment: Experiment, results: Results) -> bool:
+    """Whether stored results are of this experiment as it is now."""
+    same = set(results.runs["arm"]) == set(experiment.arms_at(results.about["scale"]))
+    return (
+        same
+        and (not experiment.priced or "seconds_alone" in results.runs)
+        and set(experiment.probes) <= set(results.probes)
+    )
 
 
 def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
@@ -29,6 +83,7 @@ def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
                 "rule": claim.rule,
                 "verdict": ruling.verdict + (f" {ruling.when}" if ruling.when else ""),
                 "measured": ruling.measured,
+                "test": ruling.test,
                 "scale": results.about["scale"],
                 "runs": len(results.runs),
                 "never": int(results.runs["t_grok"].isna().sum()),
@@ -38,59 +93,67 @@ def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
     return rows
 
 
-def ledger(folder: Path, scale: str = "full") -> list[dict[str, Any]]:
-    """Every claim with stored results, in the order of the experiments."""
-    rows = []
-    for experiment in all_experiments().values():
-        results = load_results(folder, experiment.name, scale)
-        if results is not None:
-            rows += rulings(experiment, results)
-    return rows
-
-
 def draw(experiment: Experiment, results: Results, folder: Path) -> list[Path]:
     """The experiment's pictures as SVG and PNG."""
     stems = []
-    for name, figure in figures(experiment, results):
-        stem = folder / f"{experiment.name}-{name}"
-        save(figure, stem)
+    for drawn in figures(experiment, results):
+        stem = folder / f"{experiment.name}-{drawn.name}"
+        save(drawn.figure, stem)
         stems.append(stem)
     return stems
 
 
-def figures(experiment: Experiment, results: Results) -> Iterator[tuple[str, Figure]]:
-    """Every picture of an experiment, by its name."""
+class Drawn(NamedTuple):
+    """A picture of an experiment."""
+
+    name: str
+    figure: Figure
+    part: str = ""
+    """Of which part of the arms, if not of all."""
+
+
+def figures(experiment: Experiment, results: Results) -> Iterator[Drawn]:
+    """Every picture of an experiment."""
     curves = curves_from(results)
     for name, picture in experiment.pictures.items():
-        yield name, picture(curves)
+        if not experiment.parts:
+            yield Drawn(name, picture(curves))
+        for part in experiment.parts:
+            own = [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if c.arm.startswith(f"{part}, ")]
+            if own:
+                yield Drawn(f"{name}-{_slug(part)}", picture(own), part)
     for name, plot in experiment.plots.items():
-        yield name, plot(results)
+        yield Drawn(name, plot(results))
 
 
-def draw_all(folder: Path, scale: str, target: Path) -> None:
-    """Every picture of every experiment with stored results."""
-    for experiment in all_experiments().values():
-        results = load_results(folder, experiment.name, scale)
-        if results is not None:
-            draw(experiment, results, target)
+def _slug(words: str) -> str:
+    """`q = 16` → `q-16`"""
+    return "-".join(re.findall(r"\w+", words))
 
 
-def as_markdown(rows: Iterable[dict[str, Any]]) -> str:
+def as_markdown(shelf: Shelf, rows: Sequence[dict[str, Any]]) -> str:
     """docs/claims.md"""
     lines = [
         "# Claims",
         "",
-        "Rebuilt from `results/` by `grokscope claims --markdown`; nothing here is typed by hand.",
+        "Rebuilt from `results/` by `grokscope claims --markdown`; nothing here is typed by hand. [Pictures](gallery.html).",
         "",
-        "| experiment | claim | verdict | measured | rule | runs (never grokked) |",
-        "|---|---|---|---|---|---|",
+        shelf.summary(),
+        "",
+        KEY,
+        "",
+        "*Holds only when*: in the cases named, and not (or not decided) in the others. *Not decided*: the test does not tell.",
+        "",
+        "| experiment | claim | verdict | measured | test | rule | runs (never grokked) |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         cells = (
             f"`{row['experiment']}`",
             row["statement"],
             f"**{row['verdict']}**",
-            row["measured"],
+            row["measured"].replace("\n", "<br>"),
+            row["test"],
             row["rule"],
             f"{row['runs']} ({row['never']})",
         )

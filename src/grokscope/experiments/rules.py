@@ -2,70 +2,170 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import mannwhitneyu, spearmanr
 
-from ..analysis import holm, kaplan_meier, log_rank, sample
-from ..analysis.survival import Sample
-from .base import Ruling
+from ..analysis import holm, log_rank, sample
+from .base import Ruling, Verdict
+from .clauses import DRAWS, EPOCHS, Clock, median, median_interval, numbers, say, say_share, times
+from .common import REGIMES, in_regime
 
 Judge = Callable[[pd.DataFrame], Ruling]
+Pair = tuple[str, str]
+"""The arm that should be sooner, and the one it is compared with."""
 
 ALPHA = 0.05
 """Level of every test."""
 
-
-def times(runs: pd.DataFrame, arm: str) -> Sample:
-    """Grokking times of one arm; runs that never grokked are censored at their last epoch."""
-    own = runs[runs["arm"] == arm]
-    if own.empty:
-        raise KeyError(arm)
-    return sample(own["t_grok"].astype(float), own["epoch"].astype(float))
+SHARE = "share of runs"
 
 
-def say(runs: pd.DataFrame, arm: str) -> str:
-    """`q = 16: median 4,800 (4,200 to 6,100), 5 of 5`"""
-    own = times(runs, arm)
-    median = kaplan_meier(own).median.value
-    spread = own.time[own.grokked]
-    words = "no median" if median is None else f"median {median:,.0f}"
-    words += f" ({spread.min():,.0f} to {spread.max():,.0f})" if len(spread) else ""
-    return f"{arm}: {words}, {len(spread)} of {len(own.time)} grokked"
+def verdict_on(outcomes: Mapping[str, bool | None]) -> tuple[Verdict, str]:
+    """One verdict from several cases (None is not decided), and the cases in which the claim holds if not in all."""
+    held = [case for case, outcome in outcomes.items() if outcome]
+    if held:
+        return ("holds", "") if len(held) == len(outcomes) else ("holds only when", " or ".join(held))
+    return ("does not hold" if False in outcomes.values() else "not decided"), ""
 
 
-def numbers(runs: pd.DataFrame, *arms: str) -> dict[str, Any]:
-    """Median, interval, n and n never grokked of each arm, for machines."""
-    told = {}
-    for arm in arms:
-        own = times(runs, arm)
-        median = kaplan_meier(own).median
-        told[arm] = {
-            "median": median.value,
-            "interval": [median.lower, median.upper],
-            "n": len(own.time),
-            "never": int((~own.grokked).sum()),
-        }
-    return told
+def in_regimes(judge: Judge, regimes: Sequence[str] = tuple(REGIMES)) -> Judge:
+    """`judge` in every regime by itself, where arms go by their names without it; regimes that were not run are left out."""
+
+    def combined(runs: pd.DataFrame) -> Ruling:
+        rulings = {regime: judge(own) for regime in regimes if len(own := in_regime(runs, regime))}
+        outcomes: dict[str, bool | None] = {}
+        for regime, ruling in rulings.items():
+            name = f"{regime} ({ruling.when})" if ruling.when else regime
+            outcomes[name] = None if ruling.verdict == "not decided" else ruling.verdict != "does not hold"
+        verdict, when = verdict_on(outcomes)
+        if verdict == "holds" and any(ruling.when for ruling in rulings.values()):
+            verdict, when = "holds only when", " or ".join(outcomes)
+        lines = [f"{regime}: {ruling.measured.replace(chr(10), ' · ')}" for regime, ruling in rulings.items()]
+        told = {regime: {"verdict": r.verdict, **r.numbers} for regime, r in rulings.items()}
+        test = next(iter(rulings.values())).test
+        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=told)
+
+    return combined
 
 
-def sooner(arm: str, other: str) -> Judge:
+def regime_pairs(*pairs: Pair) -> dict[str, list[Pair]]:
+    """The same pairs of arms in every regime, as cases for `sooner_in_each`."""
+    return {regime: [(f"{regime}, {arm}", f"{regime}, {other}") for arm, other in pairs] for regime in REGIMES}
+
+
+# ── which of two arms groks first ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Compared(NamedTuple):
+    """Two arms held against each other."""
+
+    arm: float
+    """Median of the one that should be sooner."""
+    other: float
+    p: float
+    """Of the log-rank test, after Holm's correction over all comparisons of the claim."""
+
+    @property
+    def is_sooner(self) -> bool | None:
+        return self.arm < self.other if self.p < ALPHA and self.arm != self.other else None
+
+
+def sooner(arm: str, other: str, clock: Clock = EPOCHS) -> Judge:
     """Holds if the log-rank test tells the arms apart and `arm` has the earlier median."""
+    return sooner_in_each({"": (arm, other)}, clock)
 
+
+def sooner_in_each(
+    cases: Mapping[str, Pair | Sequence[Pair]], clock: Clock = EPOCHS, also: Clock | None = None
+) -> Judge:
+    """`sooner` in several cases at once; a case with several pairs needs all of them. Cases that were not run are left out."""
+
+    def decide(compared: Compared) -> bool | None:
+        return compared.is_sooner
+
+    return _in_each(cases, decide, clock, also)
+
+
+def no_later_in_each(cases: Mapping[str, Pair | Sequence[Pair]], slack: float = 1.25, clock: Clock = EPOCHS) -> Judge:
+    """In each case: does not hold if the log-rank test finds `arm` later; else holds if its median is at most `slack` times
+    the other's."""
+
+    def decide(compared: Compared) -> bool | None:
+        if compared.is_sooner is False:
+            return False
+        return True if np.isfinite(compared.arm) and compared.arm <= slack * compared.other else None
+
+    return _in_each(cases, decide, clock)
+
+
+def _in_each(
+    cases: Mapping[str, Pair | Sequence[Pair]],
+    decide: Callable[[Compared], bool | None],
+    clock: Clock,
+    also: Clock | None = None,
+) -> Judge:
     def judge(runs: pd.DataFrame) -> Ruling:
-        first, second = times(runs, arm), times(runs, other)
-        p = log_rank(first, second).p
-        medians = [kaplan_meier(s).median.value for s in (first, second)]
-        early = medians[0] is not None and (medians[1] is None or medians[0] < medians[1])
-        measured = f"{say(runs, arm)}; {say(runs, other)}; log-rank p = {p:.2g}."
-        verdict = ("holds" if early else "does not hold") if p < ALPHA else "not decided"
-        return Ruling(verdict=verdict, measured=measured, numbers={**numbers(runs, arm, other), "p": p})  # type: ignore[arg-type]
+        there = set(runs["arm"])
+        chosen = {
+            case: _pairs(pairs) for case, pairs in cases.items() if {a for p in _pairs(pairs) for a in p} <= there
+        }
+        if not chosen:
+            raise KeyError(f"none of the arms of {', '.join(cases)}")
+        raw = [log_rank(*(times(runs, arm, clock) for arm in pair)).p for pairs in chosen.values() for pair in pairs]
+        corrected = iter(holm(raw))
+        outcomes: dict[str, bool | None] = {}
+        lines, p_values = [], {}
+        for case, pairs in chosen.items():
+            found = [
+                Compared(median(times(runs, arm, clock)), median(times(runs, other, clock)), float(next(corrected)))
+                for arm, other in pairs
+            ]
+            results = [decide(compared) for compared in found]
+            outcomes[case] = False if False in results else None if None in results else True
+            p_values[case] = [compared.p for compared in found]
+            arms = dict.fromkeys(arm for pair in pairs for arm in pair)
+            words = [_both_clocks(runs, arm, case, clock, also) for arm in arms]
+            p = "p = " + ", ".join(f"{compared.p:.2g}" for compared in found)
+            lines.append((f"{case}: " if case and case not in arms else "") + " · ".join([*words, p]))
+        verdict, when = verdict_on(outcomes)
+        arms = dict.fromkeys(arm for pairs in chosen.values() for pair in pairs for arm in pair)
+        told = {**numbers(runs, *arms, clock=clock), "p": p_values}
+        test = f"log-rank, Holm's correction over {len(raw)} comparisons" if len(raw) > 1 else "log-rank"
+        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=told)
 
     return judge
+
+
+def _pairs(pairs: Pair | Sequence[Pair]) -> list[Pair]:
+    return [pairs] if isinstance(pairs[0], str) else list(pairs)  # type: ignore[list-item,arg-type]
+
+
+def _both_clocks(runs: pd.DataFrame, arm: str, case: str, clock: Clock, also: Clock | None) -> str:
+    words = say(runs, arm, clock, arm.removeprefix(f"{case}, "))
+    return words if also is None else f"{words}, {say(runs, arm, also, '').removeprefix(': ')}"
+
+
+def fastest_family(
+    family: str, families: Mapping[str, Sequence[str]], clock: Clock = EPOCHS, also: Clock | None = None
+) -> Judge:
+    """Holds if the best arm of `family` is sooner than the best arm of every other family (Holm's correction)."""
+
+    def judge(runs: pd.DataFrame) -> Ruling:
+        there = {
+            name: own for name, arms in families.items() if (own := [arm for arm in arms if arm in set(runs["arm"])])
+        }
+        best = {name: min(arms, key=lambda arm: median(times(runs, arm, clock))) for name, arms in there.items()}
+        others = {f"compared with {name}": (best[family], arm) for name, arm in best.items() if name != family}
+        return sooner_in_each(others, clock, also)(runs)
+
+    return judge
+
+
+# ── how many runs do something ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def groks(arms: Sequence[str], share: float) -> Judge:
@@ -80,88 +180,18 @@ def never_groks(arms: Sequence[str]) -> Judge:
 
 def _shares(arms: Sequence[str], good: Callable[[float], bool]) -> Judge:
     def judge(runs: pd.DataFrame) -> Ruling:
-        shares = {arm: float(times(runs, arm).grokked.mean()) for arm in arms}
-        passed = [arm for arm in arms if good(shares[arm])]
-        measured = "; ".join(f"{say(runs, arm)}, best test accuracy {_best(runs, arm):.0%}" for arm in arms) + "."
-        told = {**numbers(runs, *arms), "shares": shares}
-        if passed and len(passed) < len(arms):
-            return Ruling(verdict="holds only when", when=" or ".join(passed), measured=measured, numbers=told)
-        return Ruling(verdict="holds" if passed else "does not hold", measured=measured, numbers=told)
+        there = [arm for arm in arms if (runs["arm"] == arm).any()]
+        shares = {arm: float(times(runs, arm).grokked.mean()) for arm in there}
+        verdict, when = verdict_on({arm: good(shares[arm]) for arm in there})
+        lines = [f"{say(runs, arm)}, best test accuracy {_best(runs, arm):.0%}" for arm in there]
+        told = {**numbers(runs, *there), "shares": shares}
+        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SHARE, numbers=told)
 
     return judge
 
 
 def _best(runs: pd.DataFrame, arm: str) -> float:
     return float(runs.loc[runs["arm"] == arm, "best_test_accuracy"].median())
-
-
-def higher(column: str, arm: str, other: str, words: str) -> Judge:
-    """Holds if `column` is higher in `arm` than in `other` (Mann–Whitney, two-sided p < 0.05)."""
-
-    def judge(runs: pd.DataFrame) -> Ruling:
-        first, second = (runs.loc[runs["arm"] == name, column].to_numpy(dtype=float) for name in (arm, other))
-        p = float(mannwhitneyu(first, second).pvalue)
-        spans = [
-            f"{name}: median {words} {np.median(x):.1%} ({x.min():.1%} to {x.max():.1%})"
-            for name, x in ((arm, first), (other, second))
-        ]
-        verdict = ("holds" if np.median(first) > np.median(second) else "does not hold") if p < ALPHA else "not decided"
-        told = {arm: float(np.median(first)), other: float(np.median(second)), "p": p, "n": len(first) + len(second)}
-        return Ruling(verdict=verdict, measured=f"{'; '.join(spans)}; Mann–Whitney p = {p:.2g}.", numbers=told)  # type: ignore[arg-type]
-
-    return judge
-
-
-def falls_with(column: str, arms: Sequence[str], name: str) -> Judge:
-    """Holds if t_grok falls as `column` grows over the arms (Spearman, p < 0.05); runs that never grokked count as last."""
-
-    def judge(runs: pd.DataFrame) -> Ruling:
-        own = runs[runs["arm"].isin(arms)]
-        t = own["t_grok"].astype(float).fillna(float(own["epoch"].max()) + 1)
-        found = spearmanr(own[column].astype(float), t)
-        verdict = ("holds" if found.statistic < 0 else "does not hold") if found.pvalue < ALPHA else "not decided"
-        told_times = "; ".join(say(runs, arm) for arm in arms)
-        measured = (
-            f"{told_times}; rank correlation of t_grok with {name} {found.statistic:.2f}, p = {found.pvalue:.2g}."
-        )
-        told = {**numbers(runs, *arms), "rho": float(found.statistic), "p": float(found.pvalue)}
-        return Ruling(verdict=verdict, measured=measured, numbers=told)  # type: ignore[arg-type]
-
-    return judge
-
-
-def sooner_in_each(pairs: dict[str, tuple[str, str]]) -> Judge:
-    """`sooner` for several pairs at once, with Holm's correction; holds, or holds only for the pairs named."""
-
-    def judge(runs: pd.DataFrame) -> Ruling:
-        rulings = {name: sooner(*pair)(runs) for name, pair in pairs.items()}
-        corrected = holm([ruling.numbers["p"] for ruling in rulings.values()])
-        held = [n for (n, r), p in zip(rulings.items(), corrected, strict=True) if p < ALPHA and r.verdict == "holds"]
-        arms = list(dict.fromkeys(arm for pair in pairs.values() for arm in pair))
-        measured = "; ".join(say(runs, arm) for arm in arms) + "."
-        told = {**numbers(runs, *arms), "p_holm": dict(zip(pairs, map(float, corrected), strict=True))}
-        if held and len(held) < len(pairs):
-            return Ruling(verdict="holds only when", when=", ".join(held), measured=measured, numbers=told)
-        return Ruling(verdict="holds" if held else "does not hold", measured=measured, numbers=told)
-
-    return judge
-
-
-def fastest_family(family: str, families: dict[str, list[str]]) -> Judge:
-    """Holds if the best arm of `family` is sooner than the best arm of every other family (Holm's correction)."""
-
-    def judge(runs: pd.DataFrame) -> Ruling:
-        def median(arm: str) -> float:
-            value = kaplan_meier(times(runs, arm)).median.value
-            return float("inf") if value is None else value
-
-        best = {name: min(arms, key=median) for name, arms in families.items()}
-        others = {name: (best[family], arm) for name, arm in best.items() if name != family}
-        ruling = sooner_in_each(others)(runs)
-        seconds = {name: float(runs.loc[runs["arm"] == arm, "seconds_to_grok"].median()) for name, arm in best.items()}
-        return replace(ruling, numbers={**ruling.numbers, "best": best, "seconds_to_grok": seconds})
-
-    return judge
 
 
 def in_most_runs(
@@ -173,37 +203,75 @@ def in_most_runs(
     """Holds if `good` is true of at least `share` of the runs to which it applies (missing values do not count), arm by arm."""
 
     def judge(runs: pd.DataFrame) -> Ruling:
-        verdicts, sentences, told = {}, [], {}
+        outcomes: dict[str, bool | None] = {}
+        lines, told = [], {}
         for arm in arms:
             own = runs[runs["arm"] == arm]
+            if own.empty:
+                continue
             flags = good(own).dropna().astype(bool)
-            verdicts[arm] = None if flags.empty else bool(flags.mean() >= share)
-            sentences.append(f"{arm}: {int(flags.sum())} of {len(flags)} runs{words(own)}")
+            if len(flags):
+                outcomes[arm] = bool(flags.mean() >= share)
+            lines.append(f"{arm}: {say_share(int(flags.sum()), len(flags))}{words(own)}")
             told[arm] = {"true": int(flags.sum()), "n": len(flags)}
-        measured = "; ".join(sentences) + "."
-        held = [arm for arm, verdict in verdicts.items() if verdict]
-        decided = [arm for arm, verdict in verdicts.items() if verdict is not None]
-        if not decided:
-            return Ruling(verdict="not decided", measured=measured, numbers=told)
-        if held and len(held) < len(decided):
-            return Ruling(verdict="holds only when", when=" or ".join(held), measured=measured, numbers=told)
-        return Ruling(verdict="holds" if held else "does not hold", measured=measured, numbers=told)
+        verdict, when = verdict_on(outcomes)
+        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SHARE, numbers=told)
 
     return judge
 
 
-def broken_line(arms: Sequence[str], x: Callable[[pd.DataFrame], pd.Series], name: str, draws: int = 2000) -> Judge:
-    """Is t_grok linear in x above a floor? Fits t = max(floor, a + b·x) to the runs of `arms` that grokked, by least squares
-    over every break between arms. Holds if the bootstrap interval of the slope b lies above 0 and R² ≥ 0.8; does not
-    hold if R² < 0.8 or the interval holds 0 although at least three arms have grokked; not decided otherwise."""
+# ── how one number goes with another ──────────────────────────────────────────────────────────────────────────────────
+
+
+def higher(column: str, arm: str, other: str, words: str) -> Judge:
+    """Holds if `column` is higher in `arm` than in `other` (Mann–Whitney, two-sided p < 0.05)."""
 
     def judge(runs: pd.DataFrame) -> Ruling:
-        own = runs[runs["arm"].isin(arms) & runs["t_grok"].notna()]
+        values = [runs.loc[runs["arm"] == name, column].to_numpy(dtype=float) for name in (arm, other)]
+        p = float(mannwhitneyu(*values).pvalue)
+        verdict, _ = verdict_on({"": bool(np.median(values[0]) > np.median(values[1])) if p < ALPHA else None})
+        lines, told = [], {}
+        for name, own in zip((arm, other), values, strict=True):
+            low, high = median_interval(sample(own, own))
+            told[name] = {"median": float(np.median(own)), "interval": [low, high], "n": len(own)}
+            lines.append(f"{name}: median {words} {np.median(own):.1%} ({low:.1%}–{high:.1%}; {len(own)} runs)")
+        measured = " · ".join([*lines, f"p = {p:.2g}"])
+        return Ruling(verdict=verdict, measured=measured, test="Mann–Whitney", numbers={**told, "p": p})
+
+    return judge
+
+
+def falls_with(column: str, arms: Sequence[str], name: str) -> Judge:
+    """Holds if t_grok falls as `column` grows over the arms (Spearman, p < 0.05); runs that never grokked count as last."""
+
+    def judge(runs: pd.DataFrame) -> Ruling:
+        own = runs[runs["arm"].isin(arms)]
+        there = [arm for arm in arms if (own["arm"] == arm).any()]
+        t = own["t_grok"].astype(float).fillna(float(own["epoch"].max()) + 1)
+        found = spearmanr(own[column].astype(float), t)
+        verdict, _ = verdict_on({"": bool(found.statistic < 0) if found.pvalue < ALPHA else None})
+        rho = f"rank correlation of t_grok with {name} {found.statistic:.2f}, p = {found.pvalue:.2g}"
+        measured = "\n".join([*(say(runs, arm) for arm in there), rho])
+        told = {**numbers(runs, *there), "rho": float(found.statistic), "p": float(found.pvalue)}
+        return Ruling(verdict=verdict, measured=measured, test="Spearman's rank correlation", numbers=told)
+
+    return judge
+
+
+def broken_line(arms: Sequence[str], x: Callable[[pd.DataFrame], pd.Series], name: str, draws: int = DRAWS) -> Judge:
+    """Is t_grok linear in x above a floor? Fits t = max(floor, a + b·x) by least squares over every break between arms. Arms with
+    a run that never grokked are left out: what is known of them is too early. Holds if the bootstrap interval of the slope b
+    lies above 0 and R² ≥ 0.8, does not hold otherwise; not decided with fewer than four values of x."""
+
+    def judge(runs: pd.DataFrame) -> Ruling:
+        asked = runs[runs["arm"].isin(arms)]
+        cut = asked.loc[asked["t_grok"].isna(), "arm"].unique()
+        own, never = asked[~asked["arm"].isin(cut)], int(asked["t_grok"].isna().sum())
         at, t = x(own).to_numpy(dtype=float), own["t_grok"].to_numpy(dtype=float)
-        never = int((runs["arm"].isin(arms) & runs["t_grok"].isna()).sum())
+        test = "least squares, bootstrap of the slope"
         if len(np.unique(at)) < 4:
-            words = f"only {len(np.unique(at))} values of {name} with runs that grokked; {never} runs never did."
-            return Ruling(verdict="not decided", measured=words, numbers={"never": never})
+            words = f"only {len(np.unique(at))} values of {name} with all runs grokked; {never} runs never did"
+            return Ruling(verdict="not decided", measured=words, test=test, numbers={"never": never})
         floor, start, slope, r2 = _fit(at, t)
         generator = np.random.default_rng(0)
         slopes = []
@@ -214,7 +282,8 @@ def broken_line(arms: Sequence[str], x: Callable[[pd.DataFrame], pd.Series], nam
         low, high = np.quantile(slopes, [0.025, 0.975])
         line = f"{start:,.0f} + {slope:,.3g} · {name}"
         best = f"t_grok = {line}, no floor" if floor is None else f"t_grok = max({floor:,.0f}, {line})"
-        measured = f"{best}; slope 95 % interval {low:,.3g} to {high:,.3g}, R² = {r2:.2f}, {len(t)} runs grokked, {never} never."
+        measured = f"{best}; slope 95 % interval {low:,.3g} to {high:,.3g}, R² = {r2:.2f}, n = {len(t)}"
+        measured += f"; left out, with {never} runs that never grokked: {', '.join(cut)}" if never else ""
         told = {
             "floor": floor,
             "start": start,
@@ -224,7 +293,8 @@ def broken_line(arms: Sequence[str], x: Callable[[pd.DataFrame], pd.Series], nam
             "n": len(t),
             "never": never,
         }
-        return Ruling(verdict="holds" if low > 0 and r2 >= 0.8 else "does not hold", measured=measured, numbers=told)
+        verdict: Verdict = "holds" if low > 0 and r2 >= 0.8 else "does not hold"
+        return Ruling(verdict=verdict, measured=measured, test=test, numbers=told)
 
     return judge
 

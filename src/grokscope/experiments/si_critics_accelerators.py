@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..figures import grokking_times
-from .base import Arms, Claim, experiment
+from .base import Arms, Claim, experiment, kept
+from .clauses import EPOCHS, SECONDS
 from .common import PAPER, QUICK
 from .rules import fastest_family
 
@@ -26,6 +27,8 @@ FAMILIES: dict[str, Arms] = {
     "more decay": {f"weight decay {wd:g}": {"optim.weight_decay": wd} for wd in (2.0, 3.0, 5.0)},
 }
 
+TRIALS = {family: list(arms) for family, arms in FAMILIES.items()}
+
 experiment(
     name="si-critics-accelerators",
     paper="structural-inference",
@@ -33,14 +36,23 @@ experiment(
     question="Is the KL prior faster than the accelerators that need no knowledge of the structure?",
     base=PAPER,
     arms={arm: settings for family in FAMILIES.values() for arm, settings in family.items()},
+    priced=True,
     quick=QUICK,
+    quick_arms=kept(list(arms)[len(arms) // 2] for arms in FAMILIES.values()),
     claims=[
         Claim(
             name="fastest",
-            statement="The KL prior ends the wait sooner than the known accelerators.",
+            statement="The KL prior ends the wait in fewer epochs than the known accelerators.",
             rule="Each accelerator's best trial (earliest median) against the prior's best: log-rank p < 0.05 after Holm's "
             "correction and the prior's median earlier; holds if so for all.",
-            judge=fastest_family("KL prior", {name: list(arms) for name, arms in FAMILIES.items()}),
+            judge=fastest_family("KL prior", TRIALS, EPOCHS, also=SECONDS),
+        ),
+        Claim(
+            name="fastest-in-seconds",
+            statement="The KL prior ends the wait in fewer seconds than the known accelerators.",
+            rule="The same in seconds: epochs to grokking times the seconds that a step takes when one run of the arm has the "
+            "device to itself; holds if the prior is sooner than each accelerator's best trial.",
+            judge=fastest_family("KL prior", TRIALS, SECONDS, also=EPOCHS),
         ),
     ],
     pictures={"times": grokking_times},

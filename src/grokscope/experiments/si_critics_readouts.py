@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..figures import accuracy_and_divergence, grokking_times
 from .base import Claim, crossed, experiment
-from .common import PAPER, QUICK
+from .common import PAPER, PRIOR, QUICK
 from .rules import sooner_in_each
 
 MODELS = {
@@ -19,7 +19,7 @@ experiment(
     title="Read-outs and attention",
     question="Does the story depend on the read-out or on the kind of attention?",
     base=PAPER,
-    arms=crossed(MODELS, {"no prior": {"prior.beta": 0.0}, "oracle": {"prior.beta": 0.3}}),
+    arms=crossed(MODELS, PRIOR),
     quick=QUICK,
     claims=[
         Claim(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..figures import grokking_times
-from .base import Claim, crossed, experiment
-from .common import LONG, QUICK
+from .base import Claim, crossed, experiment, kept
+from .common import PAPER, PRIOR, QUICK
 from .rules import sooner_in_each
 
 ALPHABETS = (1, 2, 4, 8, 16, 32, 64, "operands")
@@ -16,9 +16,11 @@ experiment(
     paper="structural-inference",
     title="The dial",
     question="For which distractor alphabets is attention the bottleneck that the prior removes?",
-    base=LONG,
-    arms=crossed(DIAL, {"no prior": {"prior.beta": 0.0}, "oracle": {"prior.beta": 0.3}}),
+    base=PAPER,
+    arms=crossed(DIAL, PRIOR),
+    seeds=10,
     quick=QUICK,
+    quick_arms=kept(crossed(kept(("q = 1", "q = 4", "q = 16")), PRIOR)),
     claims=[
         Claim(
             name="helps",

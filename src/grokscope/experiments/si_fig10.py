@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..figures import accuracy_and_divergence, grokking_times
 from .base import Arms, Claim, crossed, experiment
-from .common import PAPER, QUICK
+from .common import PAPER, PRIOR, QUICK
 from .rules import sooner_in_each
 
 TASKS: Arms = {
@@ -21,7 +21,6 @@ TASKS: Arms = {
         "batch_size": 512,
     },
 }
-PRIOR = {"no prior": {"prior.beta": 0.0}, "oracle": {"prior.beta": 0.3}}
 
 experiment(
     name="si-fig10",
@@ -30,7 +29,16 @@ experiment(
     question="Does the prior shorten the wait on tasks other than modular addition?",
     base=PAPER,
     arms=crossed(TASKS, PRIOR),
-    quick={name: value for name, value in QUICK.items() if not name.startswith("task.")} | {"task.alphabet": 12},
+    quick={name: value for name, value in QUICK.items() if not name.startswith("task.")},
+    quick_arms={
+        f"{task}, {prior}": settings
+        for task, settings in {
+            "multiplication": {"task.p": 37, "task.train_fraction": 0.7},
+            "three operands": {"task.p": 11, "task.train_fraction": 0.7},
+            "parity": {"task.n": 20},
+        }.items()
+        for prior in PRIOR
+    },
     claims=[
         Claim(
             name="tasks",

@@ -1,11 +1,11 @@
-"""Figure 2: norm apart from structure. {weight decay, none, norm-matched} × {no prior, oracle, adversarial}."""
+"""Figure 2: norm apart from structure. {weight decay, none, norm-matched} × {no prior, oracle, adversarial}, in each regime."""
 
 from __future__ import annotations
 
 from ..figures import accuracy_and_divergence, grokking_times, mlp_norm
 from .base import Arms, Claim, crossed, experiment
-from .common import PAPER, QUICK
-from .rules import groks, never_groks
+from .common import PAPER, QUICK, REGIMES, by_regime, quick_regime
+from .rules import groks, in_regimes, never_groks
 
 NORM: Arms = {
     "weight decay": {"optim.weight_decay": 1.0},
@@ -18,6 +18,8 @@ PRIOR: Arms = {
     "oracle": {"prior.beta": 1.0},
     "adversarial": {"prior.beta": 1.0, "prior.target": "adversarial"},
 }
+ARMS = crossed(NORM, PRIOR)
+ARMS["norm-matched, adversarial, qk penalty"] = {**ARMS["norm-matched, adversarial"], "constraint.qk_penalty": 0.5}
 
 experiment(
     name="si-fig2",
@@ -25,35 +27,33 @@ experiment(
     title="Norm and structure",
     question="Are norm control and structure both needed, and do they suffice together?",
     base=PAPER,
-    arms=crossed(NORM, PRIOR)
-    | {
-        "norm-matched, adversarial, qk penalty": {
-            **NORM["norm-matched"],
-            **PRIOR["adversarial"],
-            "constraint.qk_penalty": 0.5,
-        }
-    },
+    arms=by_regime(ARMS),
+    parts=list(REGIMES),
     quick=QUICK,
+    quick_arms=quick_regime(ARMS, {arm: {"constraint.norm": 15.5} for arm in ARMS if arm.startswith("norm-matched")}),
+    quick_seeds=2,
     claims=[
         Claim(
             name="misled",
             statement="Norm-matched runs stay at chance when attention is forced onto distractors.",
-            rule="Holds if no norm-matched or decayed run with the adversarial prior groks.",
-            judge=never_groks(
-                ["norm-matched, adversarial", "norm-matched, adversarial, qk penalty", "weight decay, adversarial"]
+            rule="Holds in a regime if no norm-matched or decayed run with the adversarial prior groks.",
+            judge=in_regimes(
+                never_groks(
+                    ["norm-matched, adversarial", "norm-matched, adversarial, qk penalty", "weight decay, adversarial"]
+                )
             ),
         ),
         Claim(
             name="structure-alone",
             statement="Oracle structure without norm control does not reach full generalisation.",
-            rule="Holds if no run with the oracle prior and without decay or norm matching groks.",
-            judge=never_groks(["no decay, oracle"]),
+            rule="Holds in a regime if no run with the oracle prior and without decay or norm matching groks.",
+            judge=in_regimes(never_groks(["no decay, oracle"])),
         ),
         Claim(
             name="both",
             statement="Norm control and oracle structure together generalise fully.",
-            rule="Holds for a way of norm control if at least 80 % of its runs with the oracle prior grok.",
-            judge=groks(["weight decay, oracle", "norm-matched, oracle"], 0.8),
+            rule="Holds in a regime for a way of norm control if at least 80 % of its runs with the oracle prior grok.",
+            judge=in_regimes(groks(["weight decay, oracle", "norm-matched, oracle"], 0.8)),
         ),
     ],
     pictures={"accuracy": accuracy_and_divergence, "times": grokking_times, "norm": mlp_norm},

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..figures import gradient_under_bound
-from .base import Claim, crossed, experiment
-from .common import PAPER, QUICK, REGIMES
+from .base import Claim, experiment
+from .common import PAPER, PRIOR, QUICK, by_regime, quick_regime
 from .rules import in_most_runs
 
-ARMS = crossed(REGIMES, {"no prior": {"prior.beta": 0.0}, "oracle": {"prior.beta": 0.3}})
+ARMS = by_regime(PRIOR)
 
 experiment(
     name="si-fig5",
@@ -17,6 +17,7 @@ experiment(
     base=PAPER,
     arms=ARMS,
     quick=QUICK,
+    quick_arms=quick_regime(PRIOR),
     claims=[
         Claim(
             name="bound",

@@ -22,7 +22,14 @@ experiment(
         "late start": {**HINT, "prior.schedule": "late", "prior.span": 1000.0},
         "early pulse": {**HINT, "prior.schedule": "pulse", "prior.span": 200.0},
     },
-    quick={**QUICK, "prior.span": 100.0},
+    quick=QUICK,
+    quick_arms={
+        "no prior": {},
+        "constant": {},
+        "annealed": {"prior.span": 200.0},
+        "late start": {"prior.span": 200.0},
+        "early pulse": {"prior.span": 50.0},
+    },
     claims=[
         Claim(
             name="any-time",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..figures import accuracy_and_divergence
 from .base import Arms, Claim, crossed, experiment
-from .common import PAPER, QUICK
+from .common import PAPER, PRIOR, QUICK
 from .rules import higher, sooner
 
 SETTINGS: Arms = {
@@ -13,7 +13,6 @@ SETTINGS: Arms = {
     "length 6, tested at 8": {"task.distractors": 3, "task.test_distractors": 5},
     "length 6, tested at 12": {"task.distractors": 3, "task.test_distractors": 9},
 }
-PRIOR = {"no prior": {"prior.beta": 0.0}, "oracle": {"prior.beta": 0.3}}
 
 experiment(
     name="si-fig8",

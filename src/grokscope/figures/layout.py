@@ -19,6 +19,10 @@ from .data import RunCurves, by_arm, middle, together
 from .style import COLUMN_WIDTH, PAGE_WIDTH, SMALL
 
 Panels = NDArray[np.object_]
+LETTER = 0.056
+"""Inches that a letter of a legend takes, about."""
+HANDLE = 0.45
+"""Inches that a legend entry takes beside its letters."""
 
 
 def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure, Panels]:
@@ -41,7 +45,7 @@ def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure
             ax = axes[row, arm] = figure.add_subplot(place, sharex=axes[0, 0], sharey=axes[row, 0])
             ax.tick_params(labelleft=column == 0, labelbottom=row == len(rows) - 1)
             ax.set_ylabel(label if column == 0 else "")
-        axes[0, arm].set_title(textwrap.fill(name, 30), pad=19)
+        axes[0, arm].set_title(wrapped(name, 30), pad=19)
         axes[-1, arm].set_xlabel("epoch")
     log_epochs(axes[0, 0], *all_epochs(runs))
     return figure, axes
@@ -111,13 +115,44 @@ def arm_handle(colours: Iterable[str]) -> tuple[Line2D, ...]:
     return tuple(Line2D([], [], color=colour) for colour in list(colours)[:4])
 
 
+def wrapped(text: str, width: int) -> str:
+    """The text in as few lines as fit the width, and these about equally long."""
+    lines = textwrap.wrap(text, width)
+    while width > 1 and len(textwrap.wrap(text, width - 1)) == len(lines):
+        width -= 1
+        lines = textwrap.wrap(text, width)
+    return "\n".join(lines)
+
+
 def legend(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
-    """One legend under all panels, in as few and even lines as fit; a tuple of handles is drawn as one line."""
+    """One legend under all panels, in as few and even lines as fit; a tuple of handles is drawn as one line.
+
+    The figure grows with a legend of more than two lines.
+    """
     handles, labels = zip(*entries, strict=True)
-    fit = 2 if figure.get_figwidth() < 4 else 3 if figure.get_figwidth() < 6 else 5
+    labels = tuple(wrapped(label, 48) for label in labels)
+    widest = max(len(line) for label in labels for line in label.splitlines())
+    fit = max(1, int(figure.get_figwidth() / (LETTER * widest + HANDLE)))
     columns = math.ceil(len(entries) / math.ceil(len(entries) / fit))
+    height = _legend_height(labels[:: max(columns, 1)])
+    figure.set_figheight(figure.get_figheight() + max(0.0, height - _legend_height(["", ""])))
     handler = {tuple: HandlerTuple(ndivide=None, pad=0)}
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, handler_map=handler)
+
+
+def legend_beside(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
+    """A legend to the right of the panels, long names wrapped; the figure grows where it would not fit."""
+    handles, labels = zip(*entries, strict=True)
+    labels = tuple(wrapped(label, 22) for label in labels)
+    figure.set_figheight(max(figure.get_figheight(), _legend_height(labels) + 0.1))
+    handler = {tuple: HandlerTuple(ndivide=None, pad=0)}
+    figure.legend(handles, labels, loc="outside right upper", handler_map=handler)
+
+
+def _legend_height(labels: Sequence[str]) -> float:
+    """Inches that these labels take, one under the other."""
+    lines = sum(1 + label.count("\n") for label in labels)
+    return (1.25 * lines + 0.35 * len(labels) + 1.0) * SMALL / 72
 
 
 def outcome(runs: Sequence[RunCurves]) -> str:

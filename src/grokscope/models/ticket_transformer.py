@@ -85,10 +85,12 @@ class TicketTransformer(Model):
         logits = self._attention_logits(weights, e, inputs, reader)
         if offset is not None:
             logits = logits + offset
-        log_attention = torch.log_softmax(_without_query(logits), -1)
-        if frozen is not None:
-            log_attention = frozen.clamp_min(1e-9).log().unsqueeze(1)
-        attention = log_attention.exp() if frozen is None else frozen.unsqueeze(1)
+        if frozen is None:
+            log_attention = torch.log_softmax(_without_query(logits), -1)
+            attention = log_attention.exp()
+        else:
+            attention = frozen.unsqueeze(1)
+            log_attention = attention.clamp_min(1e-9).log()
 
         after = torch.cat([weights["W_in"], weights["W_U"]], 1)  # what reads the residual stream
         x = pool(_rows(values @ weights["W_O"] @ after), attention[:, 0], inputs) + reader @ (e[:, -1] @ after)
@@ -105,7 +107,7 @@ class TicketTransformer(Model):
         """ℓ [example, head, position]: of every token and place for every token that could read, then looked up."""
         directions = e[:, -1] @ weights["W_Q"] @ weights["W_K"].T  # reading token, d
         every = lookup(_rows(e @ directions.T) / math.sqrt(self.d), plan)  # example, position, reading token
-        return torch.einsum("njt,nt->nj", every, reader).unsqueeze(1)
+        return (every * reader[:, None]).sum(-1).unsqueeze(1)
 
     def lipschitz(self, weights: dict[str, Tensor]) -> Tensor:
         return residual_lipschitz(weights["W_in"], weights["W_out"], weights["W_U"]) * spectral_norm(weights["W_O"])

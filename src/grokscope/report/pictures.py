@@ -34,14 +34,14 @@ class Picture:
     height: float
     """Inches in print."""
     svg: str
-    """SVG text: what a page shows, unless it is too large."""
+    """SVG text: what a page shows, unless it is empty or too large."""
     png: bytes
     """The same as PNG bytes."""
 
     @property
     def source(self) -> str:
         """The picture as a data address: an SVG inside an image keeps its ids and styles to itself."""
-        kind, data = ("png", self.png) if len(self.svg) > LARGEST_SVG else ("svg+xml", self.svg.encode())
+        kind, data = ("png", self.png) if not self.svg or len(self.svg) > LARGEST_SVG else ("svg+xml", self.svg.encode())
         return f"data:image/{kind};base64,{b64encode(data).decode()}"
 
 

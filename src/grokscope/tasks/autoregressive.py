@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..settings import require
 from ..shapes import Int
 from .base import Examples, Shape, tasks
 from .parity import Parity
@@ -29,6 +30,10 @@ class AutoregressiveParity(Parity):
     @property
     def shape(self) -> Shape:
         return super().shape._replace(every_position=True)
+
+    def check(self) -> None:
+        require(self.form == "tokens", "form", "a next token needs a sequence of tokens")
+        super().check()
 
     def examples(self, rows: Int[Tensor, "row column"], distractors: int, part: Part, seed: int) -> Examples:
         answered = super().examples(rows, distractors, part, seed)

@@ -68,6 +68,9 @@ class Task(Settings):
     def shape(self) -> Shape:
         raise NotImplementedError
 
+    def require_data(self) -> None:
+        """Raise ConfigError where the task reads data that are not on this machine; called before a run is written."""
+
     def split(self, seed: int) -> Split:
         """Training and test examples. They depend on the settings and the seed, and on nothing else."""
         raise NotImplementedError

@@ -1,4 +1,8 @@
-"""Modular arithmetic among distractors: the classic of grokking (Power et al. 2022; structural-inference, App. A.1)."""
+"""Modular arithmetic among distractors: the classic of grokking (Power et al. 2022; structural-inference, App. A.1).
+
+The operations are those of Power et al. Grokking tickets (§3.1) has unordered pairs and no distractors: "all pairs where
+a ≥ b" are p(p+1)/2 = 2278 for p = 67; the 2211 it counts would be those without a = b.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from ..errors import nearest
 from ..settings import require
@@ -23,9 +27,15 @@ OPS: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
     "/": lambda a, b, p: (a * inverses(p)[b]) % p,
     "x2+y2": lambda a, b, p: (a * a + b * b) % p,
     "x2+xy+y2": lambda a, b, p: (a * a + a * b + b * b) % p,
+    "x2+xy+y2+x": lambda a, b, p: (a * a + a * b + b * b + a) % p,
+    "x3+xy": lambda a, b, p: (a * a * a + a * b) % p,
+    "x3+xy2+y": lambda a, b, p: (a * a * a + a * b * b + b) % p,
+    "/ or -": lambda a, b, p: torch.where(b % 2 == 1, a * inverses(p)[b], a - b) % p,
 }
+DIVIDES = ("/", "/ or -")
+COMMUTES = ("+", "*", "x2+y2", "x2+xy+y2")
 
-TYPED = str.maketrans({"−": "-", "×": "*", "÷": "/", "²": "2"})
+TYPED = str.maketrans({"−": "-", "×": "*", "÷": "/", "²": "2", "³": "3"})
 """Typographic signs that mean the same as a plain one."""
 
 
@@ -36,8 +46,11 @@ class Modular(SparseTask):
 
     p: int = 113
     """Modulus. Operands are 0 … p−1."""
-    op: Literal["+", "-", "*", "/", "x2+y2", "x2+xy+y2"] = "+"
-    """What is done with a and b. Division (a·b⁻¹) needs a prime p and leaves out b = 0."""
+    op: Literal["+", "-", "*", "/", "x2+y2", "x2+xy+y2", "x2+xy+y2+x", "x3+xy", "x3+xy2+y", "/ or -"] = "+"
+    """What is done with a and b. Division (a·b⁻¹) needs a prime p and leaves out b = 0; "/ or -" divides by odd b and
+    subtracts even b."""
+    pairs: Literal["all", "unordered"] = "all"
+    """All pairs of operands, or each pair once with a ≥ b, where the order makes no difference to the answer."""
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any], *, room: str = "") -> Self:
@@ -57,11 +70,25 @@ class Modular(SparseTask):
     def classes(self) -> int:
         return self.p
 
+    @property
+    def rows(self) -> int:
+        return super().rows if self.pairs == "all" else self.p * (self.p + 1) // 2
+
+    def draw(self, count: int, generator: Generator) -> Int[Tensor, "row column"]:
+        if self.pairs == "all":
+            return super().draw(count, generator)
+        return torch.tril_indices(self.p, self.p).T[torch.randperm(self.rows, generator=generator)[:count]]
+
     def check(self) -> None:
         require(self.p >= 2, "p", f"{self.p} is below 2")
         require(self.op in OPS, "op", f"{self.op!r} is not possible. {nearest(str(self.op), OPS)}")
-        if self.op == "/":
+        if self.op in DIVIDES:
             require(is_prime(self.p), "p", f"{self.p} is not prime; division needs a prime modulus")
+        if self.pairs == "unordered":
+            one_of = ", ".join(COMMUTES)
+            require(
+                self.op in COMMUTES, "pairs", f"{self.op} depends on the order of a and b; unordered needs {one_of}"
+            )
         super().check()
 
     @checked

@@ -8,6 +8,7 @@ With nothing to mark the operands their places are fixed: there is no random pla
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from torch import Tensor
 from ..randomness import stream
 from ..settings import require
 from ..shapes import Int, checked
-from .base import Examples, tasks
+from .base import Examples, Shape, tasks
 from .table import Part, TableTask
 
 
@@ -33,6 +34,8 @@ class Parity(TableTask):
     """Number of informative bits."""
     train_fraction: float = 1 / 16
     """Share of the 2^n sequences to train on; above 2^17 sequences: share of 16384 sampled ones."""
+    form: Literal["tokens", "signs"] = "tokens"
+    """Sequences of tokens, or vectors of n signs (0 is +1, 1 is −1) for models that read vectors."""
 
     @property
     def columns(self) -> tuple[range, ...]:
@@ -50,16 +53,27 @@ class Parity(TableTask):
     def classes(self) -> int:
         return 2
 
+    @property
+    def shape(self) -> Shape:
+        as_tokens = super().shape
+        if self.form == "tokens":
+            return as_tokens
+        return as_tokens._replace(vocabulary=0, length=0, test_length=0, features=self.n)
+
     def check(self) -> None:
         require(self.n >= 1, "n", f"{self.n} is below 1")
         require(1 <= self.k <= self.n, "k", f"{self.k} is outside 1 … n = {self.n}")
         super().check()
+        longer = self.distractors_at_test > self.distractors
+        require(self.form == "tokens" or not longer, "test_distractors", "vectors of signs have one length")
 
     @checked
     def label(self, rows: Int[Tensor, "row column"]) -> Int[Tensor, "row"]:
         return rows[:, self.places].sum(dim=1) % 2
 
     def examples(self, rows: Int[Tensor, "row column"], distractors: int, part: Part, seed: int) -> Examples:
+        if self.form == "signs":
+            return Examples(1.0 - 2.0 * rows, self.label(rows))
         more = distractors - self.distractors
         left = torch.randint(2, (len(rows), more), generator=stream(seed, f"{part} distractors"))
         query = torch.full((len(rows), 1), self.vocabulary - 1)

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from torch import Tensor
+from torch import Generator, Tensor
 
 from ..errors import ConfigError
 from ..randomness import stream
@@ -74,6 +74,10 @@ class TableTask(Task):
     def label(self, rows: Int[Tensor, "row column"]) -> Int[Tensor, "row"]:
         """The answer to each row."""
         raise NotImplementedError
+
+    def draw(self, count: int, generator: Generator) -> Int[Tensor, "row column"]:
+        """So many different rows of the table, in random order."""
+        return draw(self.columns, count, generator)
 
     def examples(self, rows: Int[Tensor, "row column"], distractors: int, part: Part, seed: int) -> Examples:
         """Rows as sequences with so many distractors. What else is random comes from streams of the seed, by part."""
@@ -151,7 +155,7 @@ class TableTask(Task):
 
     def split(self, seed: int) -> Split:
         train, test = self.sizes
-        rows = draw(self.columns, train + test, stream(seed, "split"))
+        rows = self.draw(train + test, stream(seed, "split"))
         return Split(
             self.examples(rows[:train], self.distractors, "train", seed),
             self.examples(rows[train:], self.distractors_at_test, "test", seed),

@@ -1,0 +1,129 @@
+"""What was measured, in words and for machines: medians with their intervals, shares of runs, on any clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+
+from ..analysis import kaplan_meier, sample
+from ..analysis.survival import Sample
+
+DRAWS = 2000
+"""Resamples of every bootstrap."""
+
+KEY = (
+    "`1,875 (1,625–2,525; 5/5)` is the median epoch of grokking (Kaplan–Meier: runs that never grokked count), its 95 % bootstrap "
+    "interval, and how many of the runs grokked. Five seeds cannot bound a median better than by their extremes, which hold it "
+    "with 94 %."
+)
+"""How to read a clause."""
+
+
+class Clock(NamedTuple):
+    """What counts as time: the columns with the time of grokking and with the end of a run that never did."""
+
+    time: str
+    end: str
+    unit: str = ""
+    """Said after every time; empty for epochs."""
+    show: Callable[[float], str] = "{:,.0f}".format
+
+
+EPOCHS = Clock("t_grok", "epoch")
+SECONDS = Clock("seconds_alone", "seconds_alone_end", " s", "{:,.3g}".format)
+"""Of a run that has the device to itself."""
+TOTAL = Clock("t_total", "t_total_end")
+"""Epochs with those of the runs that a teacher or a ticket came from."""
+
+
+def times(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS) -> Sample:
+    """Grokking times of one arm; runs that never grokked are censored at their last epoch."""
+    own = runs[runs["arm"] == arm]
+    if own.empty:
+        raise KeyError(arm)
+    return sample(own[clock.time].astype(float), own[clock.end].astype(float))
+
+
+def median(own: Sample) -> float:
+    """Kaplan–Meier's, infinite where fewer than half of the runs grokked."""
+    value = kaplan_meier(own).median.value
+    return np.inf if value is None else value
+
+
+def median_interval(own: Sample, draws: int = DRAWS) -> tuple[float, float]:
+    """95 % bootstrap interval of the Kaplan–Meier median; infinite where it is not reached."""
+    count = len(own.time)
+    chosen = np.random.default_rng(0).integers(0, count, (draws, count))
+    time, grokked = own.time[chosen], own.grokked[chosen]
+    order = np.lexsort((~grokked, time), axis=-1)
+    time, grokked = (np.take_along_axis(x, order, axis=-1) for x in (time, grokked))
+    reached = np.cumprod(1 - grokked / np.arange(count, 0, -1), axis=-1) <= 0.5 + 1e-12
+    medians = np.where(reached.any(-1), time[np.arange(draws), reached.argmax(-1)], np.inf)
+    low, high = np.quantile(medians, [0.025, 0.975], method="inverted_cdf")
+    return float(low), float(high)
+
+
+def say(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS, name: str | None = None) -> str:
+    """`β = 0.3: 1,875 (1,625–2,525; 5/5)`"""
+    own = times(runs, arm, clock)
+    grokked = f"{int(own.grokked.sum())}/{len(own.time)}"
+    label = f"{arm if name is None else name}: "
+    if not own.grokked.any():
+        return f"{label}never by {clock.show(own.time.max())}{clock.unit} ({grokked})"
+    low, high = (clock.show(x) if np.isfinite(x) else "never" for x in median_interval(own))
+    middle = median(own)
+    typical = f"{clock.show(middle)}{clock.unit}" if np.isfinite(middle) else "not reached"
+    return f"{label}{typical} ({low}–{high}; {grokked})"
+
+
+def numbers(runs: pd.DataFrame, *arms: str, clock: Clock = EPOCHS) -> dict[str, Any]:
+    """Median, interval, n and n never grokked of each arm, for machines."""
+    told = {}
+    for arm in arms:
+        own = times(runs, arm, clock)
+        low, high = median_interval(own)
+        told[arm] = {
+            "median": finite(median(own)),
+            "interval": [finite(low), finite(high)],
+            "n": len(own.time),
+            "never": int((~own.grokked).sum()),
+        }
+    return told
+
+
+def finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return float(value) if np.isfinite(value) else None
+
+
+def share_interval(true: int, count: int) -> tuple[float, float]:
+    """95 % interval of a share (Clopper & Pearson 1934)."""
+    low = beta.ppf(0.025, true, count - true + 1) if true else 0.0
+    high = beta.ppf(0.975, true + 1, count - true) if true < count else 1.0
+    return float(low), float(high)
+
+
+def say_share(true: int, count: int) -> str:
+    """`5/5 runs (95 % interval 48–100 %)`"""
+    if not count:
+        return "no run to judge"
+    low, high = share_interval(true, count)
+    return f"{true}/{count} runs (95 % interval {100 * low:.0f}–{100 * high:.0f} %)"
+
+
+def median_of(column: str, text: str, show: Callable[[float], str]) -> Callable[[pd.DataFrame], str]:
+    """Words for a rule: the median of a column over the runs that have it, with its interval, e.g. `, lead 350 (200–900)`."""
+
+    def words(runs: pd.DataFrame) -> str:
+        values = runs[column].dropna().to_numpy(dtype=float)
+        if not len(values):
+            return ""
+        own = sample(values, values)
+        low, high = median_interval(own)
+        return ", " + text.format(f"{show(median(own))} ({show(low)}–{show(high)})")
+
+    return words

@@ -1,0 +1,49 @@
+"""What the inductive-bias experiments share. Only the abstract of the paper is at hand: task and sizes are those of the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..config import Log, Stop
+from ..figures import RunCurves
+from ..tasks.modular import Modular
+from .base import Arms
+from .collect import curves_from
+from .common import PAPER, QUICK
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..store.results import Results
+
+HARD = replace(PAPER, log=Log(keep=1250))
+"""Sixteen distractor symbols, a checkpoint at every twelfth of the run."""
+
+EASY = replace(PAPER, task=Modular(alphabet=4), epochs=10_000, log=Log(keep=800), stop=Stop(window=1000))
+"""Four distractor symbols: runs grok without help, and go on for a thousand epochs so that checkpoints show what comes after."""
+
+PLACES = {
+    "attention input": "attention",
+    "MLP input": "mlp",
+    "both inputs": "both",
+    "query/key path": "query-key",
+    "value path": "value",
+}
+"""What the placements are called, and the setting of each."""
+
+PLACEMENTS: Arms = {"none": {"model.norm": "none"}} | {name: {"model.norm": norm} for name, norm in PLACES.items()}
+"""LayerNorm nowhere, and in each place."""
+
+
+def quick(epochs: int, **more: Any) -> dict[str, Any]:
+    """The quick size, with eight checkpoints."""
+    others = {name.replace("__", "."): value for name, value in more.items()}
+    return {**QUICK, "epochs": epochs, "log.keep": epochs // 8, "stop.window": 100, **others}
+
+
+def checkpoint_curves(results: Results, table: pd.DataFrame) -> list[RunCurves]:
+    """What a probe found as curves: `table` has a row a checkpoint, with columns run and epoch."""
+    ids = results.runs["run"]
+    groups = dict(list(table.groupby("run")))
+    return [replace(curves, metrics=groups[run]) for run, curves in zip(ids, curves_from(results), strict=True)]
