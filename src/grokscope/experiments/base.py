@@ -54,6 +54,8 @@ class Claim:
     """One sentence."""
     rule: str
     """The rule for the verdict, in words, written before the runs."""
+    reported: str = ""
+    """The paper's own number, where it gives one."""
     judge: Callable[[pd.DataFrame], Ruling] | None = None
     """The same rule as code; it sees one row a run."""
     judge_all: Callable[[Results], Ruling] | None = None
@@ -71,6 +73,8 @@ class Experiment:
     """A figure of a paper, or a test of what its critics say."""
 
     name: str
+    also: Sequence[str] = ()
+    """Names of further figures that it draws."""
     paper: str
     title: str
     question: str
@@ -179,10 +183,19 @@ def find_experiment(name: str) -> Experiment:
 
 
 def matching_experiments(patterns: Iterable[str]) -> list[Experiment]:
-    """Experiments by name or by pattern (`si-*`), each once."""
+    """Experiments by name, by another figure they draw, or by pattern (`si-*`), each once."""
     known = all_experiments()
-    names = [name for pattern in patterns for name in fnmatch.filter(known, pattern) or [pattern]]
-    return [find_experiment(name) for name in dict.fromkeys(names)]
+    drawn_by = {name: [name] for name in known}
+    for experiment in known.values():
+        for figure in experiment.also:
+            drawn_by.setdefault(figure, []).append(experiment.name)
+    found: list[str] = []
+    for pattern in patterns:
+        names = fnmatch.filter(drawn_by, pattern)
+        if not names:
+            raise ConfigError("experiment", f"none is called {pattern!r}. {nearest(pattern, drawn_by)}")
+        found += [name for figure in names for name in drawn_by[figure]]
+    return [known[name] for name in dict.fromkeys(found)]
 
 
 def arms_over(setting: str, values: Sequence[Any], label: str = "{}", **others: Any) -> Arms:

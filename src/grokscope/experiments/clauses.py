@@ -68,10 +68,11 @@ def median_interval(own: Sample, draws: int = DRAWS) -> tuple[float, float]:
 
 
 def say(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS, name: str | None = None) -> str:
-    """`β = 0.3: 1,875 (1,625–2,525; 5/5)`"""
+    """`β = 0.3: 1,875 (1,625–2,525; 5/5)`; `name` in place of the arm's, none if empty."""
     own = times(runs, arm, clock)
     grokked = f"{int(own.grokked.sum())}/{len(own.time)}"
-    label = f"{arm if name is None else name}: "
+    name = arm if name is None else name
+    label = f"{name}: " if name else ""
     if not own.grokked.any():
         return f"{label}never by {clock.show(own.time.max())}{clock.unit} ({grokked})"
     low, high = (clock.show(x) if np.isfinite(x) else "never" for x in median_interval(own))

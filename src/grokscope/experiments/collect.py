@@ -29,6 +29,9 @@ BITS = 13
 DROPPED = ("seconds", "seconds_per_step", "norm_", "logit_variance", "prior_loss")
 """Columns that no picture of an experiment needs."""
 
+ONE_SEED = ("masks", "neurons")
+"""Probes that only pictures need and that fill much space: kept of the lowest seed alone."""
+
 
 def run_rows(runs: Sequence[RunInfo], arms: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table of runs and the thinned curves."""
@@ -53,10 +56,12 @@ def run_rows(runs: Sequence[RunInfo], arms: Sequence[str]) -> tuple[pd.DataFrame
 def probe_tables(names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[str]) -> dict[str, pd.DataFrame]:
     """What each probe finds in the runs' checkpoints."""
     tables: dict[str, pd.DataFrame] = {}
+    first = min(run.config["seed"] for run in runs)
     for name in names:
         looked = [
             probes.get(name)(Stored(run)).assign(run=run.id, arm=arm, seed=run.config["seed"])
             for run, arm in zip(runs, arms, strict=True)
+            if name not in ONE_SEED or run.config["seed"] == first
         ]
         tables[name] = pd.concat(looked, ignore_index=True)
     return tables

@@ -84,7 +84,7 @@ experiment(
             name="throughout",
             statement="Features move all the time while a run waits.",
             rule="Holds for an arm if in at least 80 % of its runs the CKA of the hidden layer at any two checkpoints in a row "
-            "(800 epochs apart) is below 0.99 while test accuracy is below 50 %; runs without two such checkpoints do not "
+            "(400 epochs apart) is below 0.99 while test accuracy is below 50 %; runs without two such checkpoints do not "
             "count.",
             judge_all=_always,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -128,9 +129,8 @@ def _in_each(
             outcomes[case] = False if False in results else None if None in results else True
             p_values[case] = [compared.p for compared in found]
             arms = dict.fromkeys(arm for pair in pairs for arm in pair)
-            words = [_both_clocks(runs, arm, case, clock, also) for arm in arms]
             p = "p = " + ", ".join(f"{compared.p:.2g}" for compared in found)
-            lines.append((f"{case}: " if case and case not in arms else "") + " · ".join([*words, p]))
+            lines.append(_line(runs, case, list(arms), clock, also) + f" · {p}")
         verdict, when = verdict_on(outcomes)
         arms = dict.fromkeys(arm for pairs in chosen.values() for pair in pairs for arm in pair)
         told = {**numbers(runs, *arms, clock=clock), "p": p_values}
@@ -144,9 +144,16 @@ def _pairs(pairs: Pair | Sequence[Pair]) -> list[Pair]:
     return [pairs] if isinstance(pairs[0], str) else list(pairs)  # type: ignore[list-item,arg-type]
 
 
-def _both_clocks(runs: pd.DataFrame, arm: str, case: str, clock: Clock, also: Clock | None) -> str:
-    words = say(runs, arm, clock, arm.removeprefix(f"{case}, "))
-    return words if also is None else f"{words}, {say(runs, arm, also, '').removeprefix(': ')}"
+def _line(runs: pd.DataFrame, case: str, arms: list[str], clock: Clock, also: Clock | None) -> str:
+    """`q = 16: oracle: 1,875 (1,625–2,525; 5/5) · no prior: …`: what the arms' names have in common is said once."""
+    levels = zip(*(arm.split(", ")[:-1] for arm in arms), strict=False)
+    shared = ", ".join(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
+    head = case if case and case not in arms else shared
+    words = []
+    for arm in arms:
+        name = arm.removeprefix(f"{shared}, ") if head == shared else arm
+        words.append(say(runs, arm, clock, name) + (f", {say(runs, arm, also, '')}" if also else ""))
+    return (f"{head}: " if head else "") + " · ".join(words)
 
 
 def fastest_family(

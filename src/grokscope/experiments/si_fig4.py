@@ -47,7 +47,7 @@ experiment(
         Claim(
             name="outperforms-in-all",
             statement="Counting the epochs that the lottery ticket took to find, the Bayesian ticket is sooner.",
-            rule="The same on total epochs: holds in a regime if log-rank p < 0.05 after Holm's correction, and the median is earlier.",
+            rule="The same on total epochs: holds in a regime if log-rank p < 0.05 after Holm's correction, and an earlier median.",
             judge=sooner_in_each(regime_pairs(("Bayesian ticket", "lottery ticket")), TOTAL),
         ),
         Claim(

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from ..store.results import Results
 
 Values = NDArray[np.float64]
 
@@ -75,6 +79,19 @@ def need(runs: Sequence[RunCurves], column: str) -> None:
     """Refuse to draw an empty picture."""
     if runs and not recorded(runs, column):
         raise ConfigError("metric", f"no run has a number for {column} after epoch 0")
+
+
+def probed(results: Results, name: str) -> pd.DataFrame:
+    """What a probe found in the runs; refuses to draw an empty picture."""
+    table = results.probes.get(name)
+    if table is None or table.empty:
+        raise ConfigError("probes", f"the results hold no table of probe {name}")
+    return table
+
+
+def first_seed(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the lowest seed."""
+    return rows[rows["seed"] == rows["seed"].min()]
 
 
 def middle(runs: Sequence[RunCurves]) -> RunCurves:

@@ -38,8 +38,7 @@ def entropy_and_shortcuts(runs: Sequence[RunCurves], checkpoints: Sequence[RunCu
     need(runs, "entropy")
     arms, looked = by_arm(runs), by_arm(checkpoints)
     colours = arm_colours(list(arms))
-    figure, axes = panels(runs, {"attention entropy (nats)": 1.2, "train accuracy from a part": 1.35})
-    axes[0, 0].set_ylim(bottom=0)
+    figure, axes = panels(runs, {"entropy (nats)": 1.2, "train accuracy": 1.35})
     axes[1, 0].set_ylim(-0.04, 1.04)
     for arm, (name, members) in enumerate(arms.items()):
         draw_seeds(axes[0, arm], members, "entropy", colours[name], "entropy")
@@ -48,8 +47,9 @@ def entropy_and_shortcuts(runs: Sequence[RunCurves], checkpoints: Sequence[RunCu
         for ax in axes[:, arm]:
             mark_time(ax, members, "t_grok")
         subtitle(axes[0, arm], outcome(members))
+    axes[0, 0].set_ylim(bottom=0)
     kept_entries = [(Line2D([], [], color=c, marker=m, ms=3.5, lw=0.8), words) for words, c, m in KEPT.values()]
-    entries = [(arm_handle(colours.values()), "entropy"), *kept_entries, *time_entries(runs, "t_grok", "grokking")]
+    entries = [(arm_handle(colours.values()), "entropy of attention"), *kept_entries, *time_entries(runs, "t_grok", "grokking")]
     legend(figure, entries)
     return figure
 
@@ -59,7 +59,7 @@ def feature_movement(checkpoints: Sequence[RunCurves]) -> Figure:
     """One column an arm: likeness of features to their start above, to the checkpoint before below."""
     need(checkpoints, "hidden_start")
     arms = by_arm(checkpoints)
-    rows = {"CKA with the start": 1.3, "CKA with the checkpoint before": 1.3}
+    rows = {"CKA with start": 1.3, "CKA with previous": 1.3}
     figure, axes = panels(checkpoints, rows)
     for arm, members in enumerate(arms.values()):
         for what, colour in FEATURES.items():
@@ -81,7 +81,8 @@ def feature_movement(checkpoints: Sequence[RunCurves]) -> Figure:
 def _checkpoints(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, mark: str) -> None:
     """A thin line a seed with a mark at every checkpoint."""
     for run in runs:
-        ax.plot(*run.series(column), color=colour, marker=mark, ms=3, lw=0.8, alpha=0.8, zorder=2, gid=column)
+        look = {"color": colour, "marker": mark, "ms": 3, "lw": 0.8, "alpha": 0.8}
+        ax.plot(*run.series(column), **look, zorder=2, clip_on=False, gid=column)
 
 
 @styled

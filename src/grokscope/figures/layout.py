@@ -12,14 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from .data import RunCurves, by_arm, middle, together
 from .style import COLUMN_WIDTH, PAGE_WIDTH, SMALL
 
 Panels = NDArray[np.object_]
-LETTER = 0.056
+LETTER = 0.052
 """Inches that a letter of a legend takes, about."""
 HANDLE = 0.45
 """Inches that a legend entry takes beside its letters."""
@@ -68,6 +68,14 @@ def log_epochs(ax: Axes, first: float, last: float) -> None:
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
+def linear_epochs(ax: Axes, last: float) -> None:
+    """A linear axis of epochs, from 0."""
+    ax.set_xscale("linear")
+    ax.set_xlim(0, last)
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+
+
 def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
     """The first epoch a log axis can show, and the last of all runs (further right where they are one and the same)."""
     epochs = [run.series("epoch")[0] for run in runs]
@@ -110,6 +118,23 @@ def draw_seeds(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, la
         ax.plot(epochs, np.median(values, axis=0), color=colour, label=label, zorder=3, **line)
 
 
+def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, colours: Mapping[str, str], **line: Any) -> None:
+    """One metric of all arms in one panel; a dot on a run's line where it grokked."""
+    for name, members in by_arm(runs).items():
+        draw_seeds(ax, members, column, colours[name], name, **line)
+        for run in members:
+            if run.t_grok:
+                height = np.interp(run.t_grok, *run.series(column))
+                ax.plot(run.t_grok, height, "o", color=colours[name], mec="white", mew=0.6, zorder=4, gid="grokking")
+
+
+def overlay_entries(runs: Sequence[RunCurves], colours: Mapping[str, str]) -> list[tuple[Line2D, str]]:
+    """The legend entries of `overlay`: a line an arm, and the dot where there is one."""
+    lines = [(Line2D([], [], color=colour), name) for name, colour in colours.items()]
+    dot = Line2D([], [], color="#666666", ls="", marker="o", mec="white", mew=0.6)
+    return lines + [(dot, "grokking")] * any(run.t_grok for run in runs)
+
+
 def arm_handle(colours: Iterable[str]) -> tuple[Line2D, ...]:
     """A legend line in the colours of the arms, for what is drawn in the colour of its arm."""
     return tuple(Line2D([], [], color=colour) for colour in list(colours)[:4])
@@ -117,10 +142,9 @@ def arm_handle(colours: Iterable[str]) -> tuple[Line2D, ...]:
 
 def wrapped(text: str, width: int) -> str:
     """The text in as few lines as fit the width, and these about equally long."""
-    lines = textwrap.wrap(text, width)
-    while width > 1 and len(textwrap.wrap(text, width - 1)) == len(lines):
-        width -= 1
-        lines = textwrap.wrap(text, width)
+    lines = textwrap.wrap(text, width, break_long_words=False)
+    while width > 1 and len(narrower := textwrap.wrap(text, width - 1, break_long_words=False)) == len(lines):
+        lines, width = narrower, width - 1
     return "\n".join(lines)
 
 
@@ -133,8 +157,9 @@ def legend(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
     labels = tuple(wrapped(label, 48) for label in labels)
     widest = max(len(line) for label in labels for line in label.splitlines())
     fit = max(1, int(figure.get_figwidth() / (LETTER * widest + HANDLE)))
-    columns = math.ceil(len(entries) / math.ceil(len(entries) / fit))
-    height = _legend_height(labels[:: max(columns, 1)])
+    lines = math.ceil(len(entries) / fit)
+    columns = math.ceil(len(entries) / lines)
+    height = max(_legend_height(labels[first : first + lines]) for first in range(0, len(labels), lines))
     figure.set_figheight(figure.get_figheight() + max(0.0, height - _legend_height(["", ""])))
     handler = {tuple: HandlerTuple(ndivide=None, pad=0)}
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, handler_map=handler)

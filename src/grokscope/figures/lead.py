@@ -3,58 +3,82 @@
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
 
 from .layout import log_epochs
 from .style import PAGE_WIDTH, SMALL, arm_colours, styled
 
 LATE = "#D55E00"
 """Of runs in which accuracy comes first."""
-STEP = 0.075
+GREY = "#666666"
+STEP = 0.08
 """Inches between runs."""
+NEAR = 100
+"""Epochs around 0 in which the scale of leads is linear."""
 
 
 @styled
 def lead_of_attention(runs: pd.DataFrame) -> Figure:
-    """A line a run, from the epoch at which D has fallen to the epoch at which accuracy has risen; runs sorted within each arm.
+    """A line a run: left, when D has fallen and when accuracy has risen; right, by how many epochs D leads.
 
-    runs   a row a run with arm, t_condensed and t_half (missing where the run did not generalise)
+    runs   a row a run with arm, t_condensed and t_half (both missing where the run did not generalise)
     """
-    arms = {arm: own.sort_values("t_half") for arm, own in runs.groupby("arm", sort=False)}
+    arms = dict(iter(runs.groupby("arm", sort=False)))
     colours = arm_colours(list(arms))
-    shown = {arm: own.dropna(subset=["t_condensed", "t_half"]) for arm, own in arms.items()}
-    heights = {arm: max(len(own), 4) + 2 for arm, own in shown.items()}
-    figure = Figure(figsize=(0.8 * PAGE_WIDTH, STEP * sum(heights.values()) + 0.95))
-    ax = figure.add_subplot()
+    shown = {arm: own.dropna(subset=["t_half"]).sort_values("t_half") for arm, own in arms.items()}
+    heights = {arm: max(len(own), 3) + 2 for arm, own in shown.items()}
+    figure = Figure(figsize=(PAGE_WIDTH, STEP * sum(heights.values()) + 1.1))
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=[1.5, 1])
     top, ticks = 0.0, []
     for arm, own in shown.items():
         ticks.append(top + heights[arm] / 2)
         for row, (down, up) in enumerate(zip(own["t_condensed"], own["t_half"], strict=True)):
-            y, colour = top + 1.5 + row, colours[arm] if down < up else LATE
-            ax.plot([down, up], [y, y], color=colour, lw=0.9, alpha=0.7)
-            ax.plot(down, y, "o", color=colour, ms=3, mew=0)
-            ax.plot(up, y, "D", color=colour, ms=3.4, mfc="white", mew=0.9)
-        lead = (own["t_half"] - own["t_condensed"]).median()
-        said = f"{lead:,.0f}" if len(own) else "–"
+            _draw_run(left, right, top + 1.5 + row, down, up, colours[arm])
         ahead = int((own["t_condensed"] < own["t_half"]).sum())
-        where = ax.get_yaxis_transform()
-        ax.text(1.02, ticks[-1], f"{said}   {ahead} of {len(own)}", transform=where, size=SMALL, va="center")
+        if len(own):
+            where = right.get_yaxis_transform()
+            right.text(1.02, ticks[-1], f"{ahead} of {len(own)}", transform=where, size=SMALL, va="center")
+        else:
+            words, where = f"none of {len(arms[arm])} runs generalised", left.get_yaxis_transform()
+            left.text(0.5, ticks[-1], words, transform=where, size=SMALL, va="center", ha="center", color=GREY)
         top += heights[arm]
-        ax.axhline(top, color="#cccccc", lw=0.6)
-    ax.text(1.02, -1.2, "median lead (epochs), D first", transform=ax.get_yaxis_transform(), size=SMALL, va="center")
-    known = pd.concat([own[["t_condensed", "t_half"]] for own in shown.values()]).stack()
-    log_epochs(ax, max(known.min(), 1) / 1.3, known.max() * 1.3)
-    ax.set_ylim(top, 0)
-    ax.set_yticks(ticks, list(shown))
-    ax.tick_params(axis="y", length=0, labelsize=8)
-    ax.grid(axis="y", visible=False)
-    ax.set_xlabel("epoch")
-    grey = "#666666"
+        for ax in (left, right):
+            ax.axhline(top, color="#cccccc", lw=0.6)
+    _finish(left, right, pd.concat(shown.values()))
+    right.text(1.02, 0, "D first", transform=right.get_yaxis_transform(), size=SMALL, va="bottom")
+    left.set_ylim(top, 0)
+    left.set_yticks(ticks, list(shown))
     handles = [
-        Line2D([], [], color=grey, ls="", marker="o", ms=3, label="D halfway down (log scale)"),
-        Line2D([], [], color=grey, ls="", marker="D", ms=3.4, mfc="white", label="test accuracy at 50 %"),
-        Line2D([], [], color=LATE, lw=0.9, label="accuracy first"),
+        Line2D([], [], color=GREY, ls="", marker="o", ms=3.5, mew=0, label="D halfway down (log scale)"),
+        Line2D([], [], color=GREY, ls="", marker="D", ms=3.5, mfc="white", mew=0.9, label="test accuracy at 50 %"),
+        Line2D([], [], color=LATE, marker="D", ms=3.5, mfc="white", lw=0.9, label="accuracy first"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=1.2)
     return figure
+
+
+def _draw_run(left: Axes, right: Axes, y: float, down: float, up: float, colour: str) -> None:
+    colour = colour if down < up else LATE
+    left.plot([down, up], [y, y], color=colour, lw=0.9, alpha=0.7)
+    left.plot(down, y, "o", color=colour, ms=3.5, mew=0)
+    left.plot(up, y, "D", color=colour, ms=3.5, mfc="white", mew=0.9)
+    right.plot([0, up - down], [y, y], color=colour, lw=0.9, alpha=0.7)
+    right.plot(up - down, y, "D", color=colour, ms=3.5, mfc="white", mew=0.9)
+
+
+def _finish(left: Axes, right: Axes, known: pd.DataFrame) -> None:
+    times = known[["t_condensed", "t_half"]].to_numpy(dtype=float)
+    log_epochs(left, max(times.min(initial=1e9), 1) / 1.3, times.max(initial=10) * 1.3)
+    left.set_xlabel("epoch")
+    lead = times[:, 1] - times[:, 0]
+    right.set_xscale("symlog", linthresh=NEAR, linscale=0.5)
+    right.set_xlim(min(lead.min(initial=0) * 1.5, -NEAR), max(lead.max(initial=0) * 1.5, NEAR))
+    right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}".replace("-", "−")))
+    right.axvline(0, color="black", lw=0.8)
+    right.set_xlabel("lead of D over accuracy (epochs)")
+    for ax in (left, right):
+        ax.tick_params(axis="y", length=0, labelsize=8)
+        ax.grid(axis="y", visible=False)

@@ -1,36 +1,47 @@
-"""The norm of the MLP over epochs (structural inference, Def. 4.2): does it shrink before a run groks?"""
+"""Norms over epochs: the MLP's (structural inference, Def. 4.2), and L1 and L2 of all weights (grokking tickets, Figure 6)."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from .data import RunCurves, by_arm, need
-from .layout import all_epochs, draw_seeds, log_epochs
+from .layout import all_epochs, legend, legend_beside, log_epochs, overlay, overlay_entries
 from .style import PAGE_WIDTH, arm_colours, styled
 
 
 @styled
 def mlp_norm(runs: Sequence[RunCurves]) -> Figure:
-    """All arms in one panel; a dot on a run's line where it grokked."""
+    """The norm of the MLP: does it shrink before a run groks? All arms in one panel."""
     need(runs, "mlp_norm")
-    arms = by_arm(runs)
+    colours = arm_colours(list(by_arm(runs)))
     figure = Figure(figsize=(0.75 * PAGE_WIDTH, 2.4))
     ax = figure.add_subplot()
     log_epochs(ax, *all_epochs(runs))
-    for (name, members), colour in zip(arms.items(), arm_colours(list(arms)).values(), strict=True):
-        draw_seeds(ax, members, "mlp_norm", colour, textwrap.fill(name, 20))
-        for run in members:
-            if run.t_grok:
-                height = np.interp(run.t_grok, *run.series("mlp_norm"))
-                ax.plot(run.t_grok, height, "o", color=colour, mec="white", mew=0.6, zorder=4)
+    overlay(ax, runs, "mlp_norm", colours)
     ax.set_xlabel("epoch")
     ax.set_ylabel("MLP norm ‖θ‖ (Frobenius)")
     ax.set_ylim(bottom=0)
-    if any(run.t_grok for run in runs):
-        ax.plot([], [], "o", color="#666666", mec="white", mew=0.6, label="grokking")
-    figure.legend(loc="outside right upper")
+    legend_beside(figure, overlay_entries(runs, colours))
+    return figure
+
+
+@styled
+def norms_over_time(runs: Sequence[RunCurves], *, ordered: bool = False) -> Figure:
+    """L2 and L1 norm of all weights side by side: do runs that generalise end at the same norm? All arms in each panel.
+
+    ordered   colour the arms in their order, as for a setting that grows
+    """
+    need(runs, "l2")
+    colours = arm_colours(list(by_arm(runs)), ordered=ordered)
+    figure = Figure(figsize=(PAGE_WIDTH, 2.5))
+    for place, (column, label) in enumerate({"l2": "L2 norm ‖θ‖₂", "l1": "L1 norm ‖θ‖₁"}.items()):
+        ax = figure.add_subplot(1, 2, place + 1)
+        log_epochs(ax, *all_epochs(runs))
+        overlay(ax, runs, column, colours)
+        ax.set_xlabel("epoch")
+        ax.set_ylabel(label)
+        ax.set_ylim(bottom=0)
+    legend(figure, overlay_entries(runs, colours))
     return figure

@@ -50,13 +50,16 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     return drawn
 
 
-def arm_colours(names: list[str]) -> dict[str, str]:
-    """A colour for every arm, the same in every picture; more arms than the palette has are spread over viridis."""
+def arm_colours(names: list[str], *, ordered: bool = False) -> dict[str, str]:
+    """A colour for every arm, the same in every picture.
+
+    Arms that stand in an order (a setting that grows), and more arms than the palette has, are spread over viridis.
+    """
     with look():
         palette: list[str] = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
-    if len(names) > len(palette):
+    if ordered or len(names) > len(palette):
         ramp = mpl.colormaps["viridis"]
-        palette = [mpl.colors.to_hex(ramp(0.92 * i / (len(names) - 1))) for i in range(len(names))]
+        palette = [mpl.colors.to_hex(ramp(0.92 * i / max(len(names) - 1, 1))) for i in range(len(names))]
     return dict(zip(names, palette, strict=False))
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, middle
-from .layout import log_epochs
+from .layout import log_epochs, wrapped
 from .style import PAGE_WIDTH, SMALL, arm_colours, styled
 
 GREY = "#666666"
@@ -24,7 +23,9 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
               the (lower) middle run, which is the same when no run was cut short before it
     """
     arms = by_arm(runs)
-    figure = Figure(figsize=(0.75 * PAGE_WIDTH, 0.95 + 0.42 * len(arms)))
+    labels = [wrapped(name, 28) for name in arms]
+    most = max(1 + label.count("\n") for label in labels)
+    figure = Figure(figsize=(0.75 * PAGE_WIDTH, 0.95 + max(0.36, 0.06 + 0.145 * most) * len(arms)))
     ax = figure.add_subplot()
     colours = arm_colours(list(arms))
     for row, (name, members) in enumerate(arms.items()):
@@ -44,7 +45,7 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
     log_epochs(ax, max(min(shown), 1) / 1.5, max(*shown, 1) * 1.5)
     ax.set_xlabel("epoch of grokking")
     ax.set_ylim(len(arms) - 0.45, -0.55)
-    ax.set_yticks(range(len(arms)), [textwrap.fill(name, 24) for name in arms])
+    ax.set_yticks(range(len(arms)), labels)
     ax.tick_params(axis="y", length=0, labelsize=8)
     ax.grid(axis="y", visible=False)
     handles = [

@@ -1,0 +1,35 @@
+"""Figures 2b and 15: the transformer of App. B.2. The ticket against the dense network and against dense ones of its norm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..figures import norms_over_time, train_and_test
+from ..models.ticket_transformer import TicketTransformer
+from .base import Claim, experiment
+from .gt_common import DENSE, FAST, GENERALISED, MLP, PAPER, TICKET
+from .gt_fig2a import CLAIMS
+from .gt_fig5 import NORM
+from .rules import sooner_in_each
+
+experiment(
+    name="gt-fig2b",
+    also=("gt-fig2", "gt-fig11", "gt-fig15"),
+    paper=PAPER,
+    title="Tickets on the transformer",
+    question="Does the ticket of a generalised transformer generalise without the delay, and is it more than a small norm?",
+    base=replace(MLP, model=TicketTransformer()),
+    arms=DENSE | TICKET | NORM,
+    quick={**FAST, "optim.lr": 3e-3, "model.d": 128, "epochs": 3000},
+    quick_seeds=2,
+    claims=[
+        *CLAIMS,
+        Claim(
+            name="norm",
+            statement="Dense transformers with the ticket's L1 or L2 norm do not generalise as fast as the ticket.",
+            rule="Holds for a norm if the ticket's t_gen is earlier: log-rank p < 0.05 after Holm's correction.",
+            judge=sooner_in_each({arm: ("grokking ticket", arm) for arm in NORM}, GENERALISED),
+        ),
+    ],
+    pictures={"accuracy": train_and_test, "norms": norms_over_time},
+)
