@@ -24,7 +24,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/python -m grokscope.theory.index --check
 
 docs: $(VENV)/.installed
-	$(BIN)/grokscope claims --markdown > docs/claims.md
+	$(BIN)/grokscope claims --markdown -o docs/gallery.html > docs/claims.md
 	$(BIN)/python -m grokscope.theory.index
 
 clean:

@@ -26,7 +26,9 @@ def test_alone_it_lists_the_probes(run):
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == list(probes.entries())
     assert {"jaccard", "masks", "neurons", "progress", "spectra"} <= set(probes.entries())
-    assert [p["name"] for p in json.loads(run("probe", "--json")[1])] == list(probes.entries())
+    described = {p["name"]: p["about"] for p in json.loads(run("probe", "--json")[1])}
+    assert list(described) == list(probes.entries())
+    assert all(described.values())
     assert "jaccard" in run("list", "probes")[1]
 
 

@@ -6,30 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from tables import runs_of
 
 from grokscope.config import Log
+from grokscope.errors import ConfigError
 from grokscope.experiments import all_experiments, find_experiment
-from grokscope.experiments.base import crossed
-from grokscope.experiments.collect import curves_from, lead, run_rows, thin
-from grokscope.experiments.ledger import as_markdown, draw, ledger, rulings
-from grokscope.experiments.rules import broken_line, groks, in_most_runs, never_groks, sooner
+from grokscope.experiments.base import crossed, in_stages, matching_experiments
+from grokscope.experiments.collect import crossings, curves_from, effort, priced, run_rows, thin
+from grokscope.experiments.common import REGIMES, by_regime, in_regime
+from grokscope.experiments.ledger import as_markdown, draw, figures, fits, load_shelf, rulings
 from grokscope.store.results import Results, load_results, save_results
 from grokscope.training import train_all
-
-
-def runs_of(**arms):
-    """A table of runs from lists of grokking times; None never grokked by epoch 10000."""
-    rows = [
-        {
-            "arm": arm,
-            "t_grok": t,
-            "epoch": 10000 if t is None else t + 100,
-            "best_test_accuracy": 0.1 if t is None else 1.0,
-        }
-        for arm, times in arms.items()
-        for t in times
-    ]
-    return pd.DataFrame(rows)
 
 
 @pytest.mark.parametrize("name", list(all_experiments()))
@@ -37,68 +24,75 @@ def runs_of(**arms):
 def test_every_experiment_is_well_formed(name, scale):
     experiment = find_experiment(name)
     configs = experiment.configs(scale)
+    arms = experiment.arms_at(scale)
     assert len({config.id for _, config in configs}) == len(configs)
-    assert {arm for arm, _ in configs} == set(experiment.arms)
-    assert len(configs) == len(experiment.arms) * (experiment.seeds if scale == "full" else experiment.quick_seeds)
-    assert scale == "quick" or (experiment.seeds >= 5 and all(config.epochs >= 10_000 for _, config in configs))
+    assert set(arms) <= set(experiment.arms)
+    assert {arm for arm, _ in configs} == set(arms)
+    assert len(configs) == len(arms) * (experiment.seeds if scale == "full" else experiment.quick_seeds)
+    if scale == "full" and name.startswith("si-"):
+        assert experiment.seeds >= 5 and all(config.epochs >= 10_000 for _, config in configs)
     assert all(
         (claim.statement.endswith(".") and "olds" in claim.rule) or "log-rank" in claim.rule
         for claim in experiment.claims
     )
     assert len({claim.name for claim in experiment.claims}) == len(experiment.claims)
+    assert all(any(arm.startswith(f"{part}, ") for arm in experiment.arms) for part in experiment.parts)
 
 
-def test_sooner():
-    judge = sooner("a", "b")
-    assert judge(runs_of(a=[100, 120, 90, 110, 130], b=[900, 1000, 1100, 800, None])).verdict == "holds"
-    assert judge(runs_of(b=[100, 120, 90, 110, 130], a=[900, 1000, 1100, 800, None])).verdict == "does not hold"
-    assert judge(runs_of(a=[100, 1000, 300, 500], b=[200, 900, 350, 480])).verdict == "not decided"
+def test_quick_is_small_enough_for_two_cores():
+    """At most the optimizer steps that two cores take in twenty minutes, if no run ended early."""
+    configs = {c.id: c for e in all_experiments().values() if e.name.startswith("si-") for _, c in e.configs("quick")}
+    assert sum(config.epochs * config.steps_per_epoch for config in configs.values()) <= 480_000
 
 
-def test_shares():
-    table = runs_of(a=[100, 200, None], b=[None, None, None])
-    assert never_groks(["b"])(table).verdict == "holds"
-    assert never_groks(["a"])(table).verdict == "does not hold"
-    partly = never_groks(["a", "b"])(table)
-    assert (partly.verdict, partly.when) == ("holds only when", "b")
-    assert groks(["a"], 0.6)(table).verdict == "holds"
-    assert groks(["a"], 0.8)(table).verdict == "does not hold"
+def test_experiments_share_their_runs():
+    ids = {
+        name: {c.id for _, c in find_experiment(name).configs("full")} for name in all_experiments() if "si-" in name
+    }
+    assert ids["si-critics-bump"] == ids["si-critics-precedence"] < ids["si-dial"]
+    assert ids["si-fig5"] < ids["si-fig6"] | ids["si-critics-controls"]
+    assert ids["si-fig1"] < ids["si-dial"]
 
 
-def test_in_most_runs_leaves_out_what_does_not_apply():
-    table = pd.DataFrame({"arm": ["a"] * 5, "x": [1.0, 1.0, 1.0, np.nan, np.nan]})
-    judge = in_most_runs(["a"], lambda runs: (runs["x"] > 0).where(runs["x"].notna()), lambda runs: "")
-    assert judge(table).verdict == "holds"
-    assert judge(table).numbers == {"a": {"true": 3, "n": 3}}
-    assert judge(table.assign(x=np.nan)).verdict == "not decided"
-    assert judge(table.assign(x=-1.0)).verdict == "does not hold"
+def test_experiments_are_found_by_pattern():
+    names = [experiment.name for experiment in matching_experiments(["si-critics-b*", "si-fig3", "si-fig3"])]
+    assert names == ["si-critics-bump", "si-fig3"]
+    with pytest.raises(ConfigError, match="si-fig3"):
+        matching_experiments(["si-fgi3"])
 
 
-def test_broken_line_finds_slope_and_floor():
-    generator = np.random.default_rng(1)
-    betas = [0.003, 0.01, 0.03, 0.1, 0.3, 1.0]
-    rows = [
-        {"arm": f"{b}", "prior.beta": b, "t_grok": max(1500, 800 + 30 / b) + generator.normal(0, 60)}
-        for b in betas
-        for _ in range(5)
-    ]
-    judge = broken_line([str(b) for b in betas], lambda runs: 1 / runs["prior.beta"], "1/β", draws=200)
-    ruling = judge(pd.DataFrame(rows))
-    assert ruling.verdict == "holds"
-    assert ruling.numbers["slope"] == pytest.approx(30, rel=0.1)
-    assert ruling.numbers["floor"] == pytest.approx(1500, rel=0.1)
-    flat = pd.DataFrame(rows).assign(t_grok=1500 + generator.normal(0, 60, len(rows)))
-    assert judge(flat).verdict == "does not hold"
-    few = pd.DataFrame(rows).assign(t_grok=np.where(pd.DataFrame(rows)["prior.beta"] < 0.3, np.nan, 1500.0))
-    assert judge(few).verdict == "not decided"
+def test_regimes_are_crossed_with_arms_and_references():
+    arms = by_regime({"dense": {"prior.beta": 0.0}, "taught": {"prior.teacher": "@dense", "ticket.run": "@dense"}})
+    assert list(arms) == [f"{regime}, {arm}" for regime in REGIMES for arm in ("dense", "taught")]
+    assert arms["q = 16, taught"] == {
+        "task.alphabet": 16,
+        "prior.teacher": "@q = 16, dense",
+        "ticket.run": "@q = 16, dense",
+    }
+    table = pd.DataFrame({"arm": ["q = 16, dense", "operand vocabulary, dense"], "x": [1, 2]})
+    assert in_regime(table, "q = 16").to_dict("list") == {"arm": ["dense"], "x": [1]}
 
 
-def test_lead_is_positive_when_divergence_falls_first():
+def test_tickets_are_trained_after_the_runs_they_come_from():
+    experiment = find_experiment("si-critics-tickets")
+    asked = experiment.configs("full", 2)
+    first, second = in_stages([config for _, config in asked])
+    arm_of = {config.id: arm for arm, config in asked}
+    assert {arm_of[config.id].split(", ")[-1] for config in first} == {"dense", "oracle"}
+    dense = {(arm_of[c.id].split(", ")[0], c.seed): c.id for c in first if c.prior.beta == 0}
+    for config in second:
+        regime = arm_of[config.id].split(", ")[0]
+        named = {getattr(config.ticket, "run", ""), config.prior.teacher} - {""}
+        assert named == {dense[regime, config.seed]}
+
+
+def test_crossings_tell_which_came_first():
     epochs = np.arange(0, 1000, 100)
     accuracy = np.where(epochs >= 800, 1.0, 0.0)
     early = pd.DataFrame({"epoch": epochs, "D": np.where(epochs >= 300, 0.001, 1.0), "test_accuracy": accuracy})
-    assert lead(early) == 500
-    assert lead(early.assign(test_accuracy=0.2)) is None
+    assert crossings(early) == {"t_condensed": 300, "t_half": 800, "lead": 500}
+    assert crossings(early.assign(D=np.where(epochs >= 900, 0.001, 1.0)))["lead"] == -100
+    assert set(crossings(early.assign(test_accuracy=0.2)).values()) == {None}
 
 
 def test_thinning_keeps_the_ends_and_the_shape():
@@ -107,6 +101,27 @@ def test_thinning_keeps_the_ends_and_the_shape():
     assert len(thinned) <= 92
     assert (thinned["epoch"].iloc[0], thinned["epoch"].iloc[-1]) == (0, 9975)
     assert "norm_W_E" not in thinned
+    closer = thin(metrics, t_grok=8000)["epoch"]
+    assert closer[(closer >= 4000) & (closer <= 8000)].diff().max() <= 175
+
+
+def test_thinned_numbers_are_good_to_half_a_thousandth():
+    values = np.concatenate([np.geomspace(1e-30, 1e30, 500), [0.0, np.inf, np.nan, -1 / 3]])
+    thinned = thin(pd.DataFrame({"epoch": np.arange(len(values)), "D": values}).iloc[-60:])["D"].to_numpy()
+    np.testing.assert_allclose(thinned, values[-60:], rtol=2**-11)
+    assert thinned.dtype == np.float32
+    assert not (thinned[np.isfinite(thinned)].view(np.uint32) & 0x1FFF).any()
+
+
+def test_a_shared_run_is_paid_once():
+    table = pd.DataFrame({"run": ["a", "b", "a"], "steps": [100, 20, 100], "step_seconds": [1.0, 0.5, 1.0]})
+    assert effort(table) == {"runs": 2, "run_steps": 120, "seconds": 1.5}
+
+
+def test_priced_runs_have_seconds_of_their_own():
+    table = priced(runs_of(a=[100, None], b=[50]), {"a": 0.5, "b": 2.0})
+    assert list(table["seconds_alone"].fillna(-1)) == [50, -1, 100]
+    assert list(table["seconds_alone_end"]) == [100, 5000, 300]
 
 
 def test_crossed_names_every_combination():
@@ -114,21 +129,53 @@ def test_crossed_names_every_combination():
     assert arms == {"a, c": {"x": 1, "y": 3}, "b, c": {"x": 2, "y": 3}}
 
 
-def test_end_to_end_at_toy_size(tiny, tmp_path):
-    """Train, collect, store, judge and draw; the ledger rebuilt from disk equals the first."""
-    experiment = replace(find_experiment("si-fig1"), base=replace(tiny, epochs=60, log=Log(every=5)), seeds=2)
+def toy(name, tiny, **settings):
+    """An experiment as it is, on a run of a second."""
+    return replace(find_experiment(name), base=replace(tiny, epochs=60, log=Log(every=5)), seeds=2, **settings)
+
+
+def collected(experiment, folder):
     arms, configs = zip(*experiment.configs("full"), strict=True)
-    stored = train_all(configs, runs=tmp_path / "runs")
-    table, curves = run_rows(stored, arms)
-    kept = Results({"experiment": "si-fig1", "scale": "full"}, table, curves)
+    stored = {run.id: run for stage in in_stages(configs) for run in train_all(stage, runs=folder / "runs")}
+    table, curves = run_rows([stored[config.id] for config in configs], arms)
+    return Results({"experiment": experiment.name, "scale": "full", "device": "cpu"}, table, curves)
+
+
+def test_end_to_end_at_toy_size(tiny, tmp_path, monkeypatch):
+    """Train, collect, store, judge and draw; the ledger rebuilt from disk equals the first."""
+    experiment = toy("si-fig1", tiny)
+    kept = collected(experiment, tmp_path)
     folder = save_results(tmp_path / "results", kept)
     again = load_results(tmp_path / "results", "si-fig1", "full")
     first, second = rulings(experiment, kept), rulings(experiment, again)
     assert json.loads(json.dumps(first)) == json.loads(json.dumps(second))
-    assert [row["claim"] for row in first] == ["starvation", "precedence", "resurgence", "bump"]
+    assert [row["claim"] for row in first] == ["starvation", "resurgence"]
+    assert all(row["test"] for row in first)
     assert [run.seed for run in curves_from(again)] == [0, 1] * 3
     stems = draw(experiment, again, folder)
     assert all(stem.with_suffix(suffix).stat().st_size > 1000 for stem in stems for suffix in (".svg", ".png"))
-    assert len(ledger(tmp_path / "results")) == 4
-    assert as_markdown(first).count("\n| `si-fig1`") == 4
+    shelf = load_shelf(tmp_path / "results", "full")
+    assert len(shelf.rows()) == 2
+    page = as_markdown(shelf, first)
+    assert page.count("\n| `si-fig1`") == 2
+    steps = int(kept.runs["epoch"].sum())
+    assert f"1 experiments at full size: 6 runs, {steps:,} optimizer steps in " in page
     assert load_results(tmp_path / "results", "si-fig2", "full") is None
+    # results of other arms are left out, and named
+    save_results(tmp_path / "results", kept._replace(runs=kept.runs.assign(arm="q = 3")))
+    older = load_shelf(tmp_path / "results", "full")
+    assert (older.found, older.older) == ([], ["si-fig1"])
+
+
+def test_tickets_end_to_end_count_what_they_cost(tiny, tmp_path):
+    experiment = toy("si-critics-tickets", tiny)
+    experiment = replace(experiment, arms={arm: s for arm, s in experiment.arms.items() if arm.startswith("q = 16")})
+    kept = collected(experiment, tmp_path)
+    runs = kept.runs.set_index(["arm", "seed"])
+    for (arm, seed), row in runs.iterrows():
+        dense = runs.loc[("q = 16, dense", seed), "epoch"]
+        paid = 0 if arm in ("q = 16, dense", "q = 16, oracle") else dense
+        assert row["t_total_end"] == row["epoch"] + paid
+    assert fits(experiment, kept)
+    assert [row["claim"] for row in rulings(experiment, kept)] == [claim.name for claim in experiment.claims]
+    assert [drawn.name for drawn in figures(experiment, kept)] == ["accuracy-q-16", "times-q-16"]

@@ -31,6 +31,12 @@ def make_run(
         "bound_paper": 10 * np.sqrt(2 * loss),
         "bound_ratio": np.full(epoch.size, 0.0707),
         "mlp_norm": 10 + 5 * loss + seed,
+        "train_loss": loss,
+        "test_loss": 2.0 - 1.99 * generalised,
+        "l1": 100 + 20 * loss,
+        "l2": 5 + loss,
+        "fourier_entropy_in": 3.5 - generalised,
+        "fourier_entropy_out": 3.4 - generalised,
     }
     for position in range(length):
         table[f"attention_{position}"] = np.full(epoch.size, 1 / length)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grokscope.errors import ConfigError
 from grokscope.figures.data import RunCurves, by_arm, middle, need, recorded, together
-from grokscope.figures.layout import outcomes, short_number
+from grokscope.figures.layout import outcomes, short_number, wrapped
 from grokscope.figures.phases import phase_names
 
 
@@ -93,3 +93,16 @@ def test_outcomes_in_words(runs, make):
 @pytest.mark.parametrize(("value", "text"), [(1, "1"), (500, "500"), (1500, "1.5k"), (10_000, "10k"), (2e6, "2M")])
 def test_short_numbers(value, text):
     assert short_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("oracle", 20, ["oracle"]),
+        ("OrthoGrad + StableMax wd 1", 24, ["OrthoGrad +", "StableMax wd 1"]),
+        ("a bb ccc", 2, ["a", "bb", "ccc"]),
+        ("", 5, []),
+    ],
+)
+def test_long_names_are_wrapped_into_even_lines(text, width, lines):
+    assert wrapped(text, width).splitlines() == lines

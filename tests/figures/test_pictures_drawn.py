@@ -8,6 +8,7 @@ from dataclasses import replace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from grokscope import figures
@@ -19,7 +20,11 @@ ALL = [
     figures.attention_mass,
     figures.mlp_norm,
     figures.grokking_times,
+    figures.train_and_test,
+    figures.norms_over_time,
+    figures.fourier_entropy_over_time,
 ]
+PANEL_AN_ARM = [figures.accuracy_and_divergence, figures.gradient_under_bound, figures.attention_mass]
 every_picture = pytest.mark.parametrize("draw", ALL, ids=lambda draw: draw.__name__)
 
 
@@ -179,6 +184,9 @@ def test_no_runs_at_all(draw):
         (figures.gradient_under_bound, "grad_logit"),
         (figures.attention_mass, "attention_0"),
         (figures.mlp_norm, "mlp_norm"),
+        (figures.train_and_test, "test_accuracy"),
+        (figures.norms_over_time, "l2"),
+        (figures.fourier_entropy_over_time, "fourier_entropy_in"),
     ],
 )
 def test_an_empty_picture_is_refused(draw, column, make):
@@ -194,6 +202,22 @@ def test_many_arms_go_on_below_in_distinct_colours(make):
     assert figure.get_figwidth() == 7
     colours = figures.arm_colours([run.arm for run in runs])
     assert len(set(colours.values())) == 9
+
+
+@pytest.mark.parametrize("arms", [3, 11])
+@pytest.mark.parametrize("draw", [draw for draw in ALL if draw not in PANEL_AN_ARM], ids=lambda draw: draw.__name__)
+def test_long_names_stay_inside_the_picture(draw, arms, make):
+    figure = draw([make(f"norm-matched {n}, adversarial, with a penalty on W_Q and W_K") for n in range(arms)])
+    FigureCanvasAgg(figure).draw()  # lays everything out
+    width, height = figure.get_size_inches() * figure.dpi
+    texts = [text for text in figure.findobj(mpl.text.Text) if text.get_visible()]
+    names = [text for text in texts if "norm-matched" in text.get_text()]
+    boxes = [artist.get_window_extent() for artist in (*figure.legends, *names)]
+    assert len(names) == arms
+    assert min(box.x0 for box in boxes) >= 0
+    assert min(box.y0 for box in boxes) >= 0
+    assert max(box.x1 for box in boxes) <= width
+    assert max(box.y1 for box in boxes) <= height
 
 
 def test_save_writes_both_files_and_leaves_settings_alone(make, tmp_path):

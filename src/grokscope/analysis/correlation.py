@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 Numbers = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 
 class Correlation(NamedTuple):
@@ -35,24 +35,33 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, run: Sequence[object], draws: i
 
     run   which run each point belongs to
     """
-    a, b = (np.asarray(side, dtype=np.float64) for side in (x, y))
-    there = np.isfinite(a) & np.isfinite(b)
-    a, b = a[there], b[there]
+    both = np.array([x, y], dtype=np.float64)
+    there = np.isfinite(both).all(0)
+    a, b = (np.unique(side, return_inverse=True)[1] for side in both[:, there])
     _, owner = np.unique(np.asarray(run, dtype=str)[there], return_inverse=True)
-    members = [np.flatnonzero(owner == own) for own in range(owner.max() + 1 if len(owner) else 0)]
-    if len(members) < 3:
-        return Correlation(np.nan, np.nan, np.nan, len(a), len(members))
+    points, runs = len(owner), int(owner.max(initial=-1)) + 1
+    if runs < 3:
+        return Correlation(np.nan, np.nan, np.nan, points, runs)
     generator = np.random.default_rng(0)
-    found = []
-    for _ in range(draws):
-        chosen = np.concatenate([members[own] for own in generator.integers(0, len(members), len(members))])
-        found.append(_spearman(a[chosen], b[chosen]))
-    known = np.array(found)[np.isfinite(found)]
+    drawn = (np.bincount(generator.integers(0, runs, runs), minlength=runs) for _ in range(draws))
+    found = np.array([_spearman(a, b, times[owner].astype(float)) for times in drawn])
+    known = found[np.isfinite(found)]
     low, high = np.quantile(known, [0.025, 0.975]) if len(known) else (np.nan, np.nan)
-    return Correlation(_spearman(a, b), float(low), float(high), len(a), len(members))
+    return Correlation(_spearman(a, b, np.ones(points)), float(low), float(high), points, runs)
 
 
-def _spearman(a: Numbers, b: Numbers) -> float:
-    ranks = [rank - rank.mean() for rank in (rankdata(a), rankdata(b))]
-    size = np.linalg.norm(ranks[0]) * np.linalg.norm(ranks[1])
-    return float(ranks[0] @ ranks[1] / size) if size > 0 else float("nan")
+def _spearman(a: Places, b: Places, times: Numbers) -> float:
+    """Of points that count several times each; a and b say which of the distinct values they have."""
+    first, second = (ranks(side, times) for side in (a, b))
+    size = np.sqrt((times @ first**2) * (times @ second**2))
+    return float((times * first) @ second / size) if size > 0 else float("nan")
+
+
+def ranks(place: Places, times: Numbers) -> Numbers:
+    """Ranks of points that count several times each, with their mean taken away; equal values share the middle of theirs.
+
+    place   which of the distinct values, in order, each point has
+    """
+    count = np.bincount(place, times)
+    rank = (np.cumsum(count) - (count - 1) / 2)[place]
+    return rank - (times @ rank) / times.sum()

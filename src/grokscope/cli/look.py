@@ -119,7 +119,10 @@ def report(
 @app.command(name="list")
 def list_(
     room: Annotated[
-        str, typer.Argument(metavar="ROOM", help="tasks, models, priors, optimizers, filters, losses, tickets, measures or probes.")
+        str,
+        typer.Argument(
+            metavar="ROOM", help="tasks, models, priors, optimizers, filters, losses, tickets, measures or probes."
+        ),
     ],
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.")] = None,
     as_json: Json = False,

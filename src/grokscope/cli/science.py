@@ -208,6 +208,8 @@ def claims(
 def _print(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         print(f"\n{row['experiment']} · {row['claim']} ({row['scale']})\n  {row['statement']}\n  → {row['verdict']}")
+        if row["reported"]:
+            print(f"    the paper: {row['reported']}")
         for line in row["measured"].splitlines():
             print(f"    {line}")
         print(f"  test: {row['test']}\n  rule: {row['rule']}")

@@ -85,7 +85,8 @@ experiment(
         Claim(
             name="step-0",
             statement="Before the first step the ticket's attention is already nearer to the informative tokens.",
-            rule="Holds in a regime if D at step 0 is lower in the ticket of attention than in the dense network: Mann–Whitney p < 0.05.",
+            rule="Holds in a regime if D at step 0 is lower in the ticket of attention than in the dense network: "
+            "Mann–Whitney p < 0.05.",
             judge_all=routed_at_once,
         ),
     ],

@@ -6,7 +6,7 @@ from functools import partial
 
 from ..figures import ratio_against, train_and_test
 from .base import Arms, Claim, experiment
-from .gt_common import DENSE, MLP, PAPER, QUICK, ticket
+from .gt_common import MLP, PAPER, QUICK, ticket
 from .gt_rules import early_tickets_fail, late_tickets_help
 
 EPOCHS = (2000, 4000, 6000, 8000, 10_000, 12_000, 14_000, 16_000, 18_000, 20_000, 24_000, 28_000)
@@ -30,14 +30,15 @@ experiment(
         Claim(
             name="before",
             statement="Tickets taken before the network generalised do not fully generalise.",
-            rule="Holds if at most 20 % of the tickets taken before t_gen of the dense run with the same seed reach 95 % test accuracy.",
+            rule="Holds if at most 20 % of the tickets taken before t_gen of the dense run with the same seed reach 95 % test "
+            "accuracy.",
             judge=early_tickets_fail(PREFIX),
         ),
         Claim(
             name="after",
             statement="Tickets taken after the network generalised generalise sooner than it did.",
-            rule="Holds if the tickets taken after t_gen of the dense run with the same seed generalise earlier than the dense runs: "
-            "log-rank p < 0.05 and the earlier median.",
+            rule="Holds if the tickets taken after t_gen of the dense run with the same seed generalise earlier than the dense "
+            "runs: log-rank p < 0.05 and the earlier median.",
             judge=late_tickets_help(PREFIX),
         ),
     ],

@@ -19,8 +19,8 @@ experiment(
         Claim(
             name="together",
             statement="The subnetwork changes most while test accuracy rises most.",
-            rule="After memorisation, the interval between checkpoints with the largest gain in test accuracy is among the quarter with "
-            "the largest Jaccard distance (all layers, rate 0.6): holds if so in at least 80 % of the runs that gain at all.",
+            rule="After memorisation, the interval between checkpoints with the largest gain in test accuracy is among the quarter "
+            "with the largest Jaccard distance (all layers, rate 0.6): holds if so in at least 80 % of the runs that gain at all.",
             judge_all=structure_moves_with_accuracy(["dense"]),
         ),
     ],

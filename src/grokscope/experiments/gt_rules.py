@@ -158,7 +158,8 @@ def lower_at_end(arm: str, other: str, column: str, words: str) -> JudgeAll:
 
     def judge(results: Results) -> Ruling:
         ends = last_values(results, column)
-        return _lower(*(ends[ends.index == name].to_numpy(dtype=float) for name in (arm, other)), (arm, other), words)
+        one, two = (ends[ends.index == name].to_numpy(dtype=float) for name in (arm, other))
+        return _lower(one, two, (arm, other), words)
 
     return judge
 

@@ -9,6 +9,7 @@ from ..analysis.correlation import Correlation, rank_correlation
 from ..figures import grokking_times
 from ..figures.ib import compressibility_scatter
 from .base import Arms, Claim, Ruling, experiment
+from .clauses import finite
 from .ib_common import EASY, PLACES, quick
 from .ib_rules import SPEARMAN, correlated
 from .rules import verdict_on
@@ -57,7 +58,7 @@ def _within(results: Results) -> Ruling:
     }
     verdict, when = verdict_on({name: own.sign == -1 if own.sign else None for name, own in found.items()})
     lines = [f"{name}: {own}" for name, own in found.items()]
-    told = {name: own.rho for name, own in found.items()}
+    told = {name: finite(own.rho) for name, own in found.items()}
     return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SPEARMAN, numbers=told)
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.stats import mannwhitneyu, rankdata
+from scipy.stats import mannwhitneyu
 
 from ..analysis import holm, log_rank
-from ..analysis.correlation import Correlation, rank_correlation
+from ..analysis.correlation import Correlation, rank_correlation, ranks
 from .base import Ruling
-from .clauses import DRAWS, median, numbers, say, times
+from .clauses import DRAWS, finite, median, numbers, say, times
 from .rules import ALPHA, Judge, Pair, no_later_in_each, verdict_on
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def differ_in_each(cases: Mapping[str, Sequence[str]]) -> Judge:
             lines.append((f"{case}: " if case else "") + " · ".join([*words, f"p = {p:.2g}"]))
         verdict, when = verdict_on(outcomes)
         told = numbers(runs, *(arm for arms in chosen.values() for arm in arms))
-        told["p"] = dict(zip(chosen, map(float, p_values), strict=True))
+        told["p"] = dict(zip(chosen, map(finite, p_values), strict=True))
         test = "log-rank over all arms" + (f", Holm's correction over {len(chosen)} cases" if len(chosen) > 1 else "")
         return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=told)
 
@@ -60,7 +60,7 @@ def best_alike(families: Mapping[str, Sequence[str]]) -> Judge:
         p = log_rank(*(times(runs, arm) for arm in best.values())).p
         outcome = False if p < ALPHA else True if _within(runs, best.values()) else None
         words = [say(runs, arm, name=f"{name} ({arm.removesuffix(f', {name}')})") for name, arm in best.items()]
-        told = {**numbers(runs, *best.values()), "best": best, "p": float(p)}
+        told = {**numbers(runs, *best.values()), "best": best, "p": finite(p)}
         measured = "\n".join([*words, f"p = {p:.2g}"])
         return Ruling(
             verdict=verdict_on({"": outcome})[0], measured=measured, test="log-rank over the best arms", numbers=told
@@ -87,7 +87,7 @@ def one_direction(effects: Mapping[str, Mapping[str, Pair]]) -> Judge:
         outcome = False if any(len(words) > 1 for words in seen) else True if twice else None
         lines = [f"{e}: {', '.join(f'{word} at {case}' for case, word in own.items())}" for e, own in found.items()]
         test = f"log-rank, Holm's correction over {len(asked)} comparisons"
-        told = {"found": found, "p": [float(p) for p in p_values]}
+        told = {"found": found, "p": [finite(p) for p in p_values]}
         return Ruling(verdict=verdict_on({"": outcome})[0], measured="\n".join(lines), test=test, numbers=told)
 
     return judge
@@ -119,24 +119,23 @@ def explains_more(cells: Sequence[str], factor: str, words: tuple[str, str]) -> 
     hold if it lies below 0."""
 
     def judge(runs: pd.DataFrame) -> Ruling:
-        t = late(runs).to_numpy()
-        groups = [pd.factorize(runs[list(cells)].astype(str).agg(" ".join, axis=1))[0], pd.factorize(runs[factor])[0]]
-        members = [np.flatnonzero(runs["arm"] == arm) for arm in runs["arm"].unique()]
+        place = np.unique(late(runs), return_inverse=True)[1]
+        groups = [_groups(runs, cells), _groups(runs, [factor])]
         generator = np.random.default_rng(0)
-        differences = []
-        for _ in range(DRAWS):
-            chosen = np.concatenate([generator.choice(own, len(own)) for own in members])
-            shares = [_between(t[chosen], group[chosen]) for group in groups]
-            differences.append(shares[0] - shares[1])
+        drawn = np.empty((DRAWS, len(runs)))
+        for arm in runs["arm"].unique():
+            own = np.flatnonzero(runs["arm"] == arm)
+            drawn[:, own] = generator.multinomial(len(own), np.full(len(own), 1 / len(own)), DRAWS)
+        differences = [_between(place, groups[0], n) - _between(place, groups[1], n) for n in drawn]
         low, high = np.quantile(differences, [0.025, 0.975])
-        shares = [_between(t, group) for group in groups]
+        shares = [_between(place, group, np.ones(len(runs))) for group in groups]
         outcome = True if low > 0 else False if high < 0 else None
         never = int(runs["t_grok"].isna().sum())
         measured = (
             f"{words[0]} explain {shares[0]:.0%} of the variance of the ranks, {words[1]} {shares[1]:.0%}; difference "
         )
-        measured += f"{low:.0%} to {high:.0%}; {len(t)} runs, {never} never grokked"
-        told = {"shares": shares, "interval": [float(low), float(high)], "n": len(t), "never": never}
+        measured += f"{low:.0%} to {high:.0%}; {len(runs)} runs, {never} never grokked"
+        told = {"shares": shares, "interval": [float(low), float(high)], "n": len(runs), "never": never}
         test = "variance of ranks between groups, bootstrap over runs"
         return Ruling(verdict=verdict_on({"": outcome})[0], measured=measured, test=test, numbers=told)
 
@@ -161,7 +160,7 @@ def later_with(value: Callable[[Results], pd.Series], words: str) -> Callable[[R
 def correlated(found: Correlation, sign: int, lines: Iterable[str]) -> Ruling:
     """Holds if the interval lies on the side of `sign`, does not hold if on the other, else not decided."""
     outcome = found.sign == sign if found.sign else None
-    told = {name: _number(value) for name, value in found._asdict().items()}
+    told = {name: finite(value) for name, value in found._asdict().items()}
     return Ruling(verdict=verdict_on({"": outcome})[0], measured="\n".join(lines), test=SPEARMAN, numbers=told)
 
 
@@ -170,13 +169,19 @@ def late(runs: pd.DataFrame) -> pd.Series:
     return runs["t_grok"].astype(float).fillna(float(runs["epoch"].max()) + 1)
 
 
-def _between(values: np.ndarray, group: np.ndarray) -> float:
-    """Share of the variance of the values' ranks that lies between groups."""
-    ranks = rankdata(values)
-    total = ((ranks - ranks.mean()) ** 2).sum()
-    size = np.bincount(group)
-    means = np.bincount(group, ranks) / np.maximum(size, 1)
-    return float((size * (means - ranks.mean()) ** 2).sum() / total) if total else 0.0
+def _groups(runs: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
+    """A number for each combination of settings; a setting that is the same in all runs has no column."""
+    there = [name for name in columns if name in runs]
+    return runs.groupby(there).ngroup().to_numpy() if there else np.zeros(len(runs), dtype=int)
+
+
+def _between(place: np.ndarray, group: np.ndarray, times: np.ndarray) -> float:
+    """Share of the variance of ranks that lies between groups; see `ranks` for place and times."""
+    rank = ranks(place, times)
+    total = times @ rank**2
+    size = np.bincount(group, times)
+    means = np.bincount(group, times * rank) / np.maximum(size, 1)
+    return float((size * means**2).sum() / total) if total else 0.0
 
 
 def _there(runs: pd.DataFrame, arms: Iterable[str]) -> list[str]:
@@ -187,7 +192,3 @@ def _there(runs: pd.DataFrame, arms: Iterable[str]) -> list[str]:
 def _within(runs: pd.DataFrame, arms: Iterable[str]) -> bool:
     medians = [median(times(runs, arm)) for arm in arms]
     return bool(np.isfinite(medians).all() and max(medians) <= SLACK * min(medians))
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -80,6 +80,7 @@ def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
                 "experiment": experiment.name,
                 "claim": claim.name,
                 "statement": claim.statement,
+                "reported": claim.reported,
                 "rule": claim.rule,
                 "verdict": ruling.verdict + (f" {ruling.when}" if ruling.when else ""),
                 "measured": ruling.measured,
@@ -150,7 +151,7 @@ def as_markdown(shelf: Shelf, rows: Sequence[dict[str, Any]]) -> str:
     for row in rows:
         cells = (
             f"`{row['experiment']}`",
-            row["statement"],
+            row["statement"] + (f" (The paper: {row['reported']}.)" if row["reported"] else ""),
             f"**{row['verdict']}**",
             row["measured"].replace("\n", "<br>"),
             row["test"],

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from ..figures import grokking_times
+from typing import TYPE_CHECKING
+
+from ..figures import delay_against, grokking_times
 from .base import Claim, crossed, experiment, kept
 from .common import PAPER, PRIOR, QUICK
 from .rules import sooner_in_each
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..store.results import Results
+
 ALPHABETS = (1, 2, 4, 8, 16, 32, 64, "operands")
 DIAL = {f"q = {q}": {"task.alphabet": q} for q in ALPHABETS}
+
+
+def dial(results: Results) -> Figure:
+    """Grokking time against the alphabet, with and without the prior."""
+    runs = results.runs
+    alphabets = [q.removeprefix("q = ") for q in dict.fromkeys(runs["arm"].str.split(", ").str[0])]
+    place = runs["arm"].str.split(", ").str[0].str.removeprefix("q = ").map(alphabets.index)
+    points = runs.assign(panel="", series=runs["arm"].str.split(", ").str[1], x=place)
+    return delay_against(points, name="distractor symbols q", ticks=alphabets)
 
 
 experiment(
@@ -30,4 +46,5 @@ experiment(
         ),
     ],
     pictures={"times": grokking_times},
+    plots={"dial": dial},
 )

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from ..figures import accuracy_and_divergence, grokking_times
+from typing import TYPE_CHECKING
+
+from ..figures import accuracy_and_divergence, delay_against, grokking_times
 from .base import Claim, arms_over, experiment
 from .common import PAPER, QUICK, REGIMES, by_regime, quick_regime
 from .rules import broken_line, in_regimes, regime_pairs, sooner_in_each
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..store.results import Results
+
 BETAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 SWEEP = arms_over("prior.beta", BETAS, "β = {:g}")
 ARMS = {"no prior": {"prior.beta": 0.0}} | SWEEP
+LAW = in_regimes(broken_line(list(SWEEP), lambda runs: 1 / runs["prior.beta"], "1/β"))
+
+
+def delay(results: Results) -> Figure:
+    """The paper's picture: grokking time against 1/β, with the fit that the claim rests on."""
+    runs = results.runs[results.runs["prior.beta"] > 0]
+    points = runs.assign(
+        panel=runs["arm"].str.rsplit(", ", n=1).str[0], series="oracle prior", x=1 / runs["prior.beta"]
+    )
+    return delay_against(points, name="1/β", laws=LAW(results.runs).numbers)
+
 
 experiment(
     name="si-fig3",
@@ -34,8 +52,9 @@ experiment(
             statement="The grokking epoch is linear in 1/β down to a floor.",
             rule="Holds in a regime if in the best fit of t = max(floor, a + b/β) the bootstrap interval of b lies above 0 and "
             "R² ≥ 0.8; strengths with a run that never grokked are left out, and fewer than four do not decide.",
-            judge=in_regimes(broken_line(list(SWEEP), lambda runs: 1 / runs["prior.beta"], "1/β")),
+            judge=LAW,
         ),
     ],
     pictures={"accuracy": accuracy_and_divergence, "times": grokking_times},
+    plots={"delay": delay},
 )

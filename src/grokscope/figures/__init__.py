@@ -5,6 +5,7 @@ from .attention import attention_mass
 from .audit import bound_ratio, divergence_under_envelope, mass_against_threshold, norm_against_decay
 from .bump import loss_before_grokking
 from .data import RunCurves, recorded
+from .delay import delay_against
 from .fourier import fourier_entropy_over_time, neuron_spectra, neuron_weights
 from .gradient import gradient_under_bound
 from .layout import outcomes
@@ -23,6 +24,7 @@ __all__ = [
     "arm_colours",
     "attention_mass",
     "bound_ratio",
+    "delay_against",
     "divergence_under_envelope",
     "fourier_entropy_over_time",
     "gradient_under_bound",

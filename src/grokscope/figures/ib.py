@@ -49,7 +49,11 @@ def entropy_and_shortcuts(runs: Sequence[RunCurves], checkpoints: Sequence[RunCu
         subtitle(axes[0, arm], outcome(members))
     axes[0, 0].set_ylim(bottom=0)
     kept_entries = [(Line2D([], [], color=c, marker=m, ms=3.5, lw=0.8), words) for words, c, m in KEPT.values()]
-    entries = [(arm_handle(colours.values()), "entropy of attention"), *kept_entries, *time_entries(runs, "t_grok", "grokking")]
+    entries = [
+        (arm_handle(colours.values()), "entropy of attention"),
+        *kept_entries,
+        *time_entries(runs, "t_grok", "grokking"),
+    ]
     legend(figure, entries)
     return figure
 
@@ -81,8 +85,8 @@ def feature_movement(checkpoints: Sequence[RunCurves]) -> Figure:
 def _checkpoints(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, mark: str) -> None:
     """A thin line a seed with a mark at every checkpoint."""
     for run in runs:
-        look = {"color": colour, "marker": mark, "ms": 3, "lw": 0.8, "alpha": 0.8}
-        ax.plot(*run.series(column), **look, zorder=2, clip_on=False, gid=column)
+        (line,) = ax.plot(*run.series(column), color=colour, marker=mark, ms=3, lw=0.8, alpha=0.8, zorder=2)
+        line.set(clip_on=False, gid=column)
 
 
 @styled
@@ -111,7 +115,8 @@ def compressibility_scatter(points: pd.DataFrame, columns: Mapping[str, tuple[st
         (Line2D([], [], color=colours[name], marker=marks[place % len(marks)], ls="", ms=4.5, mew=0), name)
         for place, name in enumerate(modulators)
     ]
-    legend(figure, entries)
+    if entries:
+        legend(figure, entries)
     return figure
 
 

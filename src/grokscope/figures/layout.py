@@ -155,23 +155,31 @@ def legend(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
     """
     handles, labels = zip(*entries, strict=True)
     labels = tuple(wrapped(label, 48) for label in labels)
-    widest = max(len(line) for label in labels for line in label.splitlines())
-    fit = max(1, int(figure.get_figwidth() / (LETTER * widest + HANDLE)))
-    lines = math.ceil(len(entries) / fit)
-    columns = math.ceil(len(entries) / lines)
-    height = max(_legend_height(labels[first : first + lines]) for first in range(0, len(labels), lines))
+    lines = next(lines for lines in range(1, len(labels) + 1) if _fits(labels, lines, figure.get_figwidth()))
+    columns = [labels[first : first + lines] for first in range(0, len(labels), lines)]
+    height = max(map(_legend_height, columns))
     figure.set_figheight(figure.get_figheight() + max(0.0, height - _legend_height(["", ""])))
     handler = {tuple: HandlerTuple(ndivide=None, pad=0)}
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, handler_map=handler)
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(columns), handler_map=handler)
 
 
 def legend_beside(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
-    """A legend to the right of the panels, long names wrapped; the figure grows where it would not fit."""
+    """A legend to the right of the panels, long names wrapped. The figure grows a little for it; a much longer one goes below."""
     handles, labels = zip(*entries, strict=True)
     labels = tuple(wrapped(label, 22) for label in labels)
-    figure.set_figheight(max(figure.get_figheight(), _legend_height(labels) + 0.1))
-    handler = {tuple: HandlerTuple(ndivide=None, pad=0)}
-    figure.legend(handles, labels, loc="outside right upper", handler_map=handler)
+    height = _legend_height(labels) + 0.1
+    if height > 1.3 * figure.get_figheight():
+        legend(figure, entries)
+        return
+    figure.set_figheight(max(figure.get_figheight(), height))
+    figure.legend(handles, labels, loc="outside right upper")
+
+
+def _fits(labels: Sequence[str], lines: int, width: float) -> bool:
+    """Whether a legend of so many lines is no wider than the figure; a single column always is."""
+    columns = [labels[first : first + lines] for first in range(0, len(labels), lines)]
+    widest = [max(len(line) for label in column for line in label.splitlines()) for column in columns]
+    return len(columns) == 1 or sum(LETTER * letters + HANDLE for letters in widest) <= width
 
 
 def _legend_height(labels: Sequence[str]) -> float:

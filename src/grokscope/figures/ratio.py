@@ -50,17 +50,8 @@ def ratio_against(
     figure = Figure(figsize=(PAGE_WIDTH, 2.6))
     left, right = figure.subplots(1, 2)
     gap = _gap(x, log)
-    memorised = t_mem > 0  # NaN is not
-    _series(
-        left,
-        x[memorised],
-        t_gen[memorised] / t_mem[memorised],
-        last[memorised] / t_mem[memorised],
-        RATIO,
-        "o",
-        gap,
-        log,
-    )
+    start = np.where(t_mem > 0, t_mem, np.nan)
+    _series(left, x, t_gen / start, last / start, RATIO, "o", 0.0, log)
     _series(right, x, t_mem, last, MEMORISED, "s", -gap, log)
     _series(right, x, t_gen, last, GENERALISED, "o", gap, log)
     left.axhline(1, color="black", lw=0.7, ls=":", zorder=1)
@@ -69,6 +60,7 @@ def ratio_against(
     for ax in (left, right):
         ax.set_xlabel(name if zero is None else f"{name} (0: {zero})")
         _log_axis(ax)
+        ax.margins(y=0.12)
         if log:
             ax.set_xscale("log")
     entries = [
@@ -83,7 +75,11 @@ def ratio_against(
 
 
 def _series(ax: Axes, x: Values, y: Values, bound: Values, colour: str, marker: str, gap: float, log: bool) -> None:
-    """Points where `y` is a number, triangles at `bound` where it is not, and the line through the medians."""
+    """Points where `y` is a number, triangles at `bound` where it is not, and the line through the medians.
+
+    A run with neither is left out.
+    """
+    x, y, bound = (values[~np.isnan(bound)] for values in (x, y, bound))
     known = ~np.isnan(y)
     beside = x * np.exp(gap) if log else x + gap
     ax.plot(beside[known], y[known], marker, color=colour, ms=4, mew=0, alpha=0.75, zorder=2, gid="reached")

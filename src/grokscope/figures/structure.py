@@ -5,6 +5,7 @@ Drawn from the tables of the probes `jaccard` and `masks`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +19,14 @@ from numpy.typing import NDArray
 from ..store.blocks import flags_of, numbers_of
 from .data import RunCurves, first_seed, probed
 from .layout import legend, linear_epochs, panels, subtitle, wrapped
-from .style import PAGE_WIDTH, arm_colours, styled
+from .style import PAGE_WIDTH, SMALL, arm_colours, styled
 
 if TYPE_CHECKING:
     from ..store.results import Results
 
 ALL = "all"
 """The layer that stands for all weights together."""
+DASHES = (0, (3, 1.2))
 STRONG = 0.98
 """Share of the weights whose size gets a colour of its own; larger ones share the strongest."""
 KEPT = ListedColormap(["white", "#222222"])
@@ -40,24 +42,34 @@ def structure_change(results: Results) -> Figure:
     jaccard = probed(results, "jaccard")
     runs = [_curves(str(arm), first_seed(own)) for arm, own in jaccard.groupby("arm", sort=False)]
     layers = list(dict.fromkeys(jaccard["layer"]))
-    colours = arm_colours([layer for layer in layers if layer != ALL]) | {ALL: "black"}
+    looks = _looks(layers)
     figure, axes = panels(runs, {"change of\ntest accuracy": 0.9, "Jaccard distance": 1.5})
     for arm, run in enumerate(runs):
         above, below = axes[:, arm]
         epochs, change = run.series("accuracy_change")
         above.plot(epochs, change, color="#666666", gid="change")
         for layer in layers:
-            look = {"lw": 2.0} if layer == ALL else {"lw": 1.2, "marker": ".", "ms": 3}
-            below.plot(*run.series(layer), color=colours[layer], gid=layer, **look)
+            below.plot(*run.series(layer), **looks[layer], gid=layer)
         for ax in (above, below):
             ax.axvline(epochs[np.nanargmax(np.abs(change))], color="black", lw=0.8, ls="--", zorder=1, gid="largest")
         count = jaccard.loc[jaccard["arm"] == run.arm, "seed"].nunique()
         subtitle(above, f"seed {run.seed}" + (f" of {count} seeds" if count > 1 else ""))
     linear_epochs(axes[0, 0], max(run.last_epoch for run in runs))
     axes[1, 0].set_ylim(bottom=0)
-    entries = [(Line2D([], [], color=colours[layer], lw=2.0 if layer == ALL else 1.2), layer) for layer in layers]
+    entries = [(Line2D([], [], **looks[layer]), layer) for layer in layers]
     legend(figure, [*entries, (Line2D([], [], color="black", lw=0.8, ls="--"), "largest change of test accuracy")])
     return figure
+
+
+def _looks(layers: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """How the line of each layer is drawn: black for all together, else a colour of the palette, dashed the second time."""
+    single = [layer for layer in layers if layer != ALL]
+    palette = [colour for colour in arm_colours([str(n) for n in range(7)]).values() if colour != "#000000"]
+    looks: dict[str, dict[str, Any]] = {
+        layer: {"color": palette[n % len(palette)], "lw": 1.2, "ls": "-" if n < len(palette) else DASHES}
+        for n, layer in enumerate(single)
+    }
+    return looks | {ALL: {"color": "black", "lw": 2.0}}
 
 
 def _curves(arm: str, rows: pd.DataFrame) -> RunCurves:
@@ -97,7 +109,7 @@ def weights_and_masks(results: Results, *, weights: bool = True) -> Figure:
                 _draw(lines[0, place], numbers, cmap="RdBu_r", vmin=-top, vmax=top)
             _draw(lines[-1, place], flags_of(cells["mask"], cells["rows"], cells["columns"]), cmap=KEPT, vmin=0, vmax=1)
             if number == 0:
-                lines[0, place].set_title(_title(cells), fontweight="normal")
+                lines[0, place].set_title(_title(cells), fontweight="normal", size=SMALL)
     return figure
 
 
@@ -106,6 +118,6 @@ def _draw(ax: Axes, matrix: NDArray[Any], **how: Any) -> None:
 
 
 def _title(cells: dict[str, Any]) -> str:
-    """The layer's name and size, and how much of it is shown."""
+    """The layer's name, how much of it is shown, and its size where that is more."""
     shown = f"{cells['rows']} × {cells['columns']}"
-    return f"{cells['layer']}, {shown}" + ("" if shown == cells["size"] else f" of\n{cells['size']}")
+    return f"{cells['layer']}\n{shown}" + ("" if shown == cells["size"] else f"\nof {cells['size']}")

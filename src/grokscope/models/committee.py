@@ -28,7 +28,7 @@ class Committee(Model):
     """N, the number of units."""
     alpha: float = 1.0
     """α, the scale of the output; larger is lazier."""
-    epsilon: float = 0.1
+    epsilon: float = 0.25
     """ε, the weight of the quadratic term in a unit."""
 
     has_attention: ClassVar[bool] = False

@@ -33,15 +33,18 @@ class Picture:
     """Inches in print."""
     height: float
     """Inches in print."""
-    svg: str
-    """SVG text: what a page shows, unless it is empty or too large."""
-    png: bytes
+    svg: str = ""
+    """SVG text: what a page shows, unless it is too large."""
+    png: bytes = b""
     """The same as PNG bytes."""
+    small: bytes = b""
+    """The same as WebP bytes, in place of the others on a page of many pictures."""
 
     @property
     def source(self) -> str:
         """The picture as a data address: an SVG inside an image keeps its ids and styles to itself."""
-        kind, data = ("png", self.png) if not self.svg or len(self.svg) > LARGEST_SVG else ("svg+xml", self.svg.encode())
+        kind, data = ("png", self.png) if len(self.svg) > LARGEST_SVG else ("svg+xml", self.svg.encode())
+        kind, data = ("webp", self.small) if self.small else (kind, data)
         return f"data:image/{kind};base64,{b64encode(data).decode()}"
 
 

@@ -1,0 +1,79 @@
+"""What is said of runs: medians and shares with their intervals, on every clock."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from tables import runs_of
+
+from grokscope.analysis import kaplan_meier, sample
+from grokscope.experiments.clauses import (
+    SECONDS,
+    TOTAL,
+    median,
+    median_interval,
+    median_of,
+    numbers,
+    say,
+    say_share,
+    share_interval,
+    times,
+)
+
+
+@pytest.mark.parametrize(
+    ("t_grok", "last"),
+    [
+        ([100, 300, 200, 500, 400], 1000),
+        ([100, 100, 300, None, None], 1000),
+        ([100, None, 300, None, 700, 250], [1000, 150, 1000, 1000, 1000, 1000]),  # censored early too
+    ],
+)
+def test_the_interval_is_that_of_kaplan_meier_medians_of_resamples(t_grok, last):
+    own = sample(t_grok, last)
+    chosen = np.random.default_rng(0).integers(0, len(own.time), (300, len(own.time)))
+    medians = [
+        kaplan_meier(sample(np.where(own.grokked, own.time, np.nan)[c], own.time[c])).median.value for c in chosen
+    ]
+    low, high = np.quantile([np.inf if m is None else m for m in medians], [0.025, 0.975], method="inverted_cdf")
+    assert median_interval(own, draws=300) == (low, high)
+
+
+def test_five_seeds_span_their_interval():
+    assert median_interval(sample([100, 300, 200, 500, 400], 1000)) == (100, 500)
+
+
+def test_what_is_said_of_an_arm():
+    table = runs_of(all_of_them=[1000, 2000, 3000, 4000, 5000], few=[1000, None, None], none=[None, None])
+    assert say(table, "all of them") == "all of them: 3,000 (1,000–5,000; 5/5)"
+    assert say(table, "few") == "few: not reached (1,000–never; 1/3)"
+    assert say(table, "none", name="") == "never by 10,000 (0/2)"
+    assert numbers(table, "few") == {"few": {"median": None, "interval": [1000.0, None], "n": 3, "never": 2}}
+    with pytest.raises(KeyError):
+        say(table, "another")
+
+
+def test_other_clocks_read_other_columns():
+    table = runs_of(a=[100, 200, None]).assign(
+        seconds_alone=[1.5, 2.5, None], seconds_alone_end=[2.0, 3.0, 9.0], t_total=[1100, 1200, None], t_total_end=11000
+    )
+    assert median(times(table, "a", SECONDS)) == 2.5
+    assert say(table, "a", SECONDS) == "a: 2.5 s (1.5–never; 2/3)"
+    assert list(times(table, "a", TOTAL).time) == [1100, 1200, 11000]
+
+
+@pytest.mark.parametrize(("true", "count"), [(0, 5), (5, 5), (3, 7), (1, 10)])
+def test_the_interval_of_a_share_is_exact(true, count):
+    expected = binomtest(true, count).proportion_ci(0.95, method="exact")
+    assert share_interval(true, count) == pytest.approx((expected.low, expected.high))
+
+
+def test_what_is_said_of_a_share():
+    assert say_share(5, 5) == "5/5 runs (95 % interval 48–100 %)"
+    assert say_share(0, 0) == "no run to judge"
+
+
+def test_words_about_a_column_leave_out_what_is_missing():
+    table = runs_of(a=[1, 2, 3, 4]).assign(lead=[100.0, 300.0, 200.0, np.nan])
+    words = median_of("lead", "lead {} epochs", "{:,.0f}".format)
+    assert words(table) == ", lead 200 (100–300) epochs"
+    assert words(table.assign(lead=np.nan)) == ""
