@@ -23,7 +23,7 @@ from grokscope.tasks.modular import Modular
 from grokscope.tasks.parity import Parity
 from grokscope.tasks.polynomial import Polynomial
 from grokscope.tickets import Origin
-from grokscope.tickets.base import FromRun
+from grokscope.tickets.base import FromRun, Pruned
 from grokscope.tickets.initial import Random
 
 BASE = RunConfig(
@@ -100,6 +100,11 @@ EVERY = [(room, kind) for room in ROOMS for kind in ROOMS[room].entries()] + [
     ("loss", kind) for kind in losses.entries()
 ]
 
+AT_THE_START = [
+    kind for kind, cls in ROOMS["ticket"].entries().items() if issubclass(cls, Pruned) and not issubclass(cls, FromRun)
+]
+"""Tickets that prune before training, with no trained run to come from."""
+
 
 def origin_for(config):
     """A trained run that tickets may come from."""
@@ -150,6 +155,17 @@ def test_pruned_weights_stay_zero(kind, filter):
     assert (after.flat[pruned] == 0).all()
     assert (after.flat[~pruned] != 0).float().mean() > 0.9
     assert not torch.equal(before.mask[0], before.mask[1])
+
+
+@pytest.mark.parametrize("model", list(ROOMS["model"].entries()))
+@pytest.mark.parametrize("kind", AT_THE_START)
+def test_every_model_can_be_pruned_before_it_trains(kind, model):
+    config = config_with("model", model)
+    program = trained([replace(config, ticket=ROOMS["ticket"].get(kind)(rate=0.5))], epochs=1)
+    prunable = [name for name, p in program.layout.parameters.items() if p.role != "bias"]
+    weights = torch.cat([weight.flatten() for name, weight in program.weights.items() if name in prunable])
+    assert weights.isfinite().all()
+    assert (weights == 0).float().mean().item() == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.parametrize(("room", "kind"), [(r, k) for r, k in EVERY if r != "loss"])

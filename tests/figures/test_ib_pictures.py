@@ -30,7 +30,7 @@ def kept(runs):
 @pytest.fixture
 def moved(runs):
     start = {f"{what}_start": np.linspace(0.9, 0.2, 5) for what in ib.FEATURES}
-    return checkpoints(runs, test_accuracy=0.3, **start, **{f"{what}_previous": 0.95 for what in ib.FEATURES})
+    return checkpoints(runs, test_accuracy=0.3, **start, **{f"{what}_moved": 0.05 for what in ib.FEATURES})
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_movement_has_three_kinds_of_features_in_two_rows(moved):
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [*ib.FEATURES, "test accuracy", "grokking"]
     (first, *_) = drawn(figure, "hidden_start")
     np.testing.assert_allclose(first.get_ydata(), np.linspace(0.9, 0.2, 5))
-    assert len(drawn(figure, "embedding_previous")) == 9
+    assert len(drawn(figure, "embedding_moved")) == 9
 
 
 def test_scatter_has_a_panel_a_measure_with_its_correlation(points):

@@ -131,6 +131,13 @@ def test_missing_data_say_what_is_needed(kind: str, hint: str, tmp_path: Path, m
         assert hint in str(error.value) and "\n" not in str(error.value)
 
 
+def test_a_run_without_data_ends_before_anything_is_written(run: Any, tmp_path: Path) -> None:
+    code, _, said = run("train", "--task", "mnist", "--model", "mlp", "--set", f"task.folder={tmp_path}")
+    assert (code, said.count("\n")) == (2, 1)
+    assert said.startswith(f"task.folder: no data for task mnist in {tmp_path}.")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("kind", ["mnist", "imdb"])
 def test_too_few_examples_say_how_many_there_are(kind: str, on_disk: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="only 3"):

@@ -18,7 +18,7 @@ from .ledger import Shelf, figures
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS, DPI = 32, 150
+COLOURS, DPI = 64, 150
 """Colours of a picture, and dots an inch: the page holds many pictures."""
 
 WORDS = {
@@ -54,10 +54,17 @@ def _section(experiment: Experiment, results: Results, rows: Sequence[dict[str, 
         name=experiment.name,
         title=f"{experiment.title} ({experiment.name})",
         text=(experiment.question,),
-        header=("claim", "verdict", "measured", "test", "rule"),
-        rows=tuple((row["statement"], row["verdict"], row["measured"], row["test"], row["rule"]) for row in rows),
+        header=("claim", "verdict", "measured"),
+        rows=tuple(_cells(row) for row in rows),
         pictures=tuple(_pictures(experiment, results)),
     )
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    """The statement with what the paper reports, the verdict, and what was measured with how it was decided."""
+    reported = f"\nThe paper: {row['reported']}." if row["reported"] else ""
+    decided = f"Test: {row['test']}.\nRule: {row['rule']}"
+    return row["statement"] + reported, row["verdict"], f"{row['measured']}\n\n{decided}"
 
 
 def _pictures(experiment: Experiment, results: Results) -> list[Picture]:
@@ -70,7 +77,7 @@ def _pictures(experiment: Experiment, results: Results) -> list[Picture]:
             Picture(
                 name=f"{experiment.name}-{drawn.name}",
                 title=f"{drawn.name.split('-')[0].capitalize()}" + (f", {drawn.part}" if drawn.part else ""),
-                caption=experiment.question,
+                caption=drawn.caption,
                 alt=shown,
                 width=width,
                 height=height,
@@ -88,6 +95,6 @@ def small_picture(figure: Figure) -> bytes:
     with look():
         figure.savefig(drawn, format="png", dpi=DPI)
     with Image.open(drawn) as picture:
-        few = picture.convert("RGB").quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few = picture.convert("RGB").quantize(COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
         few.convert("RGB").save(packed, format="WEBP", lossless=True, quality=100, method=6)
     return packed.getvalue()

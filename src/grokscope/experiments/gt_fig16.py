@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from ..figures import ratio_against, train_and_test
-from .base import Arms, Claim, experiment
-from .gt_common import DENSE, MLP, PAPER, QUICK, ticket
+from .base import Claim, experiment
+from .gt_common import DENSE, MLP, PAPER, QUICK, last_only, ticket
 from .rules import groks, never_groks
 
 RATES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.81, 0.82, 0.83, 0.85, 0.9)
 NO_DECAY = {"optim.weight_decay": 0.0}
-TICKETS: Arms = {f"rate {rate}, no decay": {**ticket(rate), **NO_DECAY} for rate in RATES}
+TICKETS = last_only({f"rate {rate}, no decay": {**ticket(rate), **NO_DECAY} for rate in RATES})
 
 experiment(
     name="gt-fig16",
@@ -19,7 +19,7 @@ experiment(
     title="Without weight decay",
     question="Is there a pruning rate at which the ticket generalises without weight decay?",
     base=MLP,
-    arms=DENSE | {"dense, no decay": NO_DECAY} | TICKETS,
+    arms=DENSE | last_only({"dense, no decay": NO_DECAY}) | TICKETS,
     quick=QUICK,
     quick_arms={
         arm: {}

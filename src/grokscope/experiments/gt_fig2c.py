@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..figures import train_and_test
 from .base import Arms, Claim, experiment
-from .gt_common import GENERALISED, MLP, PAPER, QUICK, ticket
+from .gt_common import GENERALISED, MLP, PAPER, QUICK, last_only, ticket
 from .rules import sooner_in_each
 
 OPERATIONS = {"a + b": "+", "a · b": "*", "a² + b²": "x2+y2", "a² + ab + b²": "x2+xy+y2"}
@@ -20,7 +20,7 @@ experiment(
     title="Other modular operations",
     question="Do tickets end the delay for other operations too?",
     base=MLP,
-    arms=ARMS,
+    arms=last_only(ARMS),
     parts=list(OPERATIONS),
     quick=QUICK,
     quick_arms={arm: {} for arm in ARMS if arm.startswith(("a · b", "a² + b²"))},

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from ..figures import ratio_against, train_and_test
-from .base import Arms, Claim, experiment
-from .gt_common import DENSE, GENERALISED, MLP, PAPER, QUICK, ticket
+from .base import Claim, experiment
+from .gt_common import DENSE, GENERALISED, MLP, PAPER, QUICK, last_only, ticket
 from .gt_rules import grows_with, lowest_ratio_at
 from .rules import groks, sooner_in_each
 
 RATES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-TICKETS: Arms = {f"rate {rate}": ticket(rate) for rate in RATES}
+TICKETS = last_only({f"rate {rate}": ticket(rate) for rate in RATES})
 ARMS = [*DENSE, *TICKETS]
 
 experiment(

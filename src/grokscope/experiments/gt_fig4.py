@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from ..figures import ratio_against, train_and_test
-from .base import Arms, Claim, experiment
-from .gt_common import MLP, PAPER, QUICK, ticket
+from .base import Claim, experiment
+from .gt_common import MLP, PAPER, QUICK, last_only, ticket
 from .gt_rules import early_tickets_fail, late_tickets_help
 
 EPOCHS = (2000, 4000, 6000, 8000, 10_000, 12_000, 14_000, 16_000, 18_000, 20_000, 24_000, 28_000)
 PREFIX = "ticket at "
-TICKETS: Arms = {f"{PREFIX}{epoch:,}": ticket(epoch=epoch) for epoch in EPOCHS}
+TICKETS = last_only({f"{PREFIX}{epoch:,}": ticket(epoch=epoch) for epoch in EPOCHS})
 QUICK_EPOCHS = {2000: 200, 6000: 600, 10_000: 1000, 14_000: 1400, 18_000: 1800, 24_000: 2400}
 
 experiment(
@@ -21,7 +21,7 @@ experiment(
     title="When the ticket is taken",
     question="Does a ticket generalise at once only if its network had generalised?",
     base=MLP,
-    arms={"dense": {"stop.accuracy": 0.0, "epochs": 30_000}} | TICKETS,
+    arms={"dense": {"stop.accuracy": 0.0}} | TICKETS,
     quick=QUICK,
     quick_arms={"dense": {"epochs": 2400}}
     | {f"{PREFIX}{full:,}": {"ticket.epoch": epoch} for full, epoch in QUICK_EPOCHS.items()},

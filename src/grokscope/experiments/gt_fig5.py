@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from ..figures import norms_over_time, train_and_test
-from .base import Arms, Claim, experiment
-from .gt_common import DENSE, GENERALISED, MLP, PAPER, QUICK, TICKET, ticket
+from .base import Claim, experiment
+from .gt_common import DENSE, GENERALISED, MLP, PAPER, QUICK, TICKET, last_only, ticket
 from .gt_rules import lower_at_end, none_sooner, within
 from .rules import sooner_in_each
 
-NORM: Arms = {f"dense, {norm.upper()} norm": ticket(kind="dense", norm=norm) for norm in ("l1", "l2")}
-INITIAL: Arms = {
-    name: {"ticket.kind": kind, "ticket.rate": 0.6}
-    for name, kind in (("random", "random"), ("SNIP", "snip"), ("GraSP", "grasp"), ("SynFlow", "synflow"))
-}
+NORM = last_only({f"dense, {norm.upper()} norm": ticket(kind="dense", norm=norm) for norm in ("l1", "l2")})
+INITIAL = last_only(
+    {name: {"ticket.kind": name.lower(), "ticket.rate": 0.6} for name in ("random", "SNIP", "GraSP", "SynFlow")}
+)
 ALIKE = ["dense", "grokking ticket", *NORM]
 
 experiment(

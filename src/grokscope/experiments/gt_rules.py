@@ -10,9 +10,9 @@ import pandas as pd
 from scipy.stats import mannwhitneyu, spearmanr
 
 from .base import Ruling, Verdict
-from .clauses import say_share
+from .clauses import Clock, say_share
 from .gt_common import GENERALISED
-from .rules import ALPHA, Judge, sooner, verdict_on
+from .rules import ALPHA, Judge, sooner, sooner_in_each, verdict_on
 
 if TYPE_CHECKING:
     from ..store.results import Results
@@ -217,5 +217,16 @@ def structure_moves_with_accuracy(arms: Sequence[str], top: float = 0.25) -> Jud
             told[arm] = {"true": int(sum(flags)), "n": len(flags), "rho": [float(c) for c in correlations]}
         verdict, when = verdict_on(outcomes)
         return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test="share of runs", numbers=told)
+
+    return judge
+
+
+def sooner_to(level: float, cases: Mapping[str, tuple[str, str]]) -> JudgeAll:
+    """As `sooner_in_each`, on the time to a test accuracy of `level`: for tasks whose best test accuracy lies below 95 %."""
+
+    def judge(results: Results) -> Ruling:
+        reached = results.curves[results.curves["test_accuracy"] >= level].groupby("run")["epoch"].min()
+        runs = results.runs.assign(t_level=results.runs["run"].map(reached))
+        return sooner_in_each(cases, Clock("t_level", "epoch"))(runs)
 
     return judge

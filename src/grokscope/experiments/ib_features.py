@@ -14,6 +14,7 @@ from .rules import in_most_runs
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from ..store.results import Results
 
@@ -64,6 +65,12 @@ def _lazier(results: Results) -> Ruling:
     return correlated(found, 1, [*lines, str(found)])
 
 
+def picture(results: Results) -> Figure:
+    table = results.probes["features"]
+    moved = {name.replace("previous", "moved"): 1 - table[name] for name in table if name.endswith("_previous")}
+    return feature_movement(checkpoint_curves(results, table.assign(**moved)))
+
+
 experiment(
     name="ib-features",
     paper="inductive-bias",
@@ -98,5 +105,5 @@ experiment(
     ],
     pictures={},
     probes=("features",),
-    plots={"movement": lambda results: feature_movement(checkpoint_curves(results, results.probes["features"]))},
+    plots={"movement": picture},
 )

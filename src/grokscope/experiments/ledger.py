@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -109,6 +110,8 @@ class Drawn(NamedTuple):
 
     name: str
     figure: Figure
+    caption: str
+    """What it shows."""
     part: str = ""
     """Of which part of the arms, if not of all."""
 
@@ -118,13 +121,19 @@ def figures(experiment: Experiment, results: Results) -> Iterator[Drawn]:
     curves = curves_from(results)
     for name, picture in experiment.pictures.items():
         if not experiment.parts:
-            yield Drawn(name, picture(curves))
+            yield Drawn(name, picture(curves), _caption(picture))
         for part in experiment.parts:
             own = [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if c.arm.startswith(f"{part}, ")]
             if own:
-                yield Drawn(f"{name}-{_slug(part)}", picture(own), part)
+                yield Drawn(f"{name}-{_slug(part)}", picture(own), _caption(picture), part)
     for name, plot in experiment.plots.items():
-        yield Drawn(name, plot(results))
+        yield Drawn(name, plot(results), _caption(plot))
+
+
+def _caption(picture: Callable[..., Any]) -> str:
+    """The first paragraph of what the drawing function says of itself."""
+    said = inspect.getdoc(getattr(picture, "func", picture)) or ""
+    return " ".join(said.split("\n\n")[0].split())
 
 
 def _slug(words: str) -> str:

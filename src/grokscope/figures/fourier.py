@@ -86,7 +86,7 @@ def neuron_spectra(results: Results) -> Figure:
             extent = (0.5, matrix.shape[1] - 0.5, len(matrix), 0)
             shown = matrix[order][:, 1:]
             image = ax.imshow(
-                shown, aspect="auto", cmap="viridis", vmin=0, vmax=top, extent=extent, interpolation="nearest"
+                shown, aspect="auto", cmap="viridis", vmin=0, vmax=top, extent=extent, interpolation="none"
             )
             ax.set_yticks([])
             ax.grid(visible=False)

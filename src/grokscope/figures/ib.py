@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, middle, need
-from .layout import arm_handle, draw_seeds, legend, log_epochs, outcome, panels, subtitle
+from .layout import arm_handle, draw_seeds, legend, log_epochs, log_values, outcome, panels, subtitle
 from .phases import mark_time, time_entries
 from .style import PAGE_WIDTH, SMALL, TRAIN_COLOUR, arm_colours, styled
 from .times import CENSORED, GREY
@@ -60,22 +60,22 @@ def entropy_and_shortcuts(runs: Sequence[RunCurves], checkpoints: Sequence[RunCu
 
 @styled
 def feature_movement(checkpoints: Sequence[RunCurves]) -> Figure:
-    """One column an arm: likeness of features to their start above, to the checkpoint before below."""
+    """One column an arm: likeness of features to their start above, and how far they moved since the checkpoint before below."""
     need(checkpoints, "hidden_start")
     arms = by_arm(checkpoints)
-    rows = {"CKA with start": 1.3, "CKA with previous": 1.3}
+    rows = {"CKA with start": 1.3, "1 − CKA with previous": 1.3}
     figure, axes = panels(checkpoints, rows)
     for arm, members in enumerate(arms.values()):
         for what, colour in FEATURES.items():
-            for ax, since in zip(axes[:, arm], ("start", "previous"), strict=True):
+            for ax, since in zip(axes[:, arm], ("start", "moved"), strict=True):
                 _checkpoints(ax, members, f"{what}_{since}", colour, ".")
         for run in members:
             axes[0, arm].plot(*run.series("test_accuracy"), color=TRAIN_COLOUR, lw=0.9, ls="--", zorder=1.5)
         for ax in axes[:, arm]:
             mark_time(ax, members, "t_grok")
         subtitle(axes[0, arm], outcome(members))
-    for ax in axes[:, 0]:
-        ax.set_ylim(-0.04, 1.04)
+    axes[0, 0].set_ylim(-0.04, 1.04)
+    log_values(axes[1, 0])
     entries = [(Line2D([], [], color=colour, marker=".", lw=0.9), name) for name, colour in FEATURES.items()]
     entries.append((Line2D([], [], color=TRAIN_COLOUR, ls="--", lw=0.9), "test accuracy"))
     legend(figure, [*entries, *time_entries(checkpoints, "t_grok", "grokking")])

@@ -114,7 +114,7 @@ def weights_and_masks(results: Results, *, weights: bool = True) -> Figure:
 
 
 def _draw(ax: Axes, matrix: NDArray[Any], **how: Any) -> None:
-    ax.imshow(matrix, aspect="auto", interpolation="nearest", **how)
+    ax.imshow(matrix, aspect="auto", interpolation="none", **how)
 
 
 def _title(cells: dict[str, Any]) -> str:

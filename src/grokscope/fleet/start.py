@@ -32,7 +32,8 @@ def starting_point(config: RunConfig, rules: OneRun, train: Batch, origin: Origi
     weights = initial_weights(config)
     if isinstance(config.ticket, NoTicket):
         return Drawn(weights)
-    ones = {"vectors": torch.ones_like(train["vectors"][:1])} if "vectors" in train else train
+    # the signal is a product of many layers: tickets compute it in float64
+    ones = {"vectors": torch.ones_like(train["vectors"][:1], dtype=torch.float64)} if "vectors" in train else train
     ground = Ground(
         parameters=config.model.parameters(config.task.shape),
         weights=weights,

@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     def by_token(self, vocabulary: int) -> Plan:
         """The same reads of a table that has one row a token, wherever it stands: rows are sorted by token first."""
         positions = self.starts.shape[0] // vocabulary
-        return Plan(self.row // positions, self.order, self.starts[::positions])
+        return Plan(self.row // positions, self.order, self.starts[::positions].contiguous())
 
 
 def plan(tokens: Int[Tensor, "example position"], vocabulary: int, positions: int) -> Plan:

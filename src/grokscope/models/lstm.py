@@ -64,22 +64,20 @@ class LSTM(Model):
     def forward(self, weights: dict[str, Tensor], inputs: Plan, **how: Any) -> Output:
         sequences = inputs.by_token(len(weights["W_E"]))
         x = F.pad(lookup(weights["W_E"], sequences), (0, 0, 0, 1))  # example, wave, d; the last wave is layer 2's alone
-        moves = self._moves(sequences)
         W, b = _both_layers(weights)
         h = c = torch.zeros(len(x), 2, self.hidden, dtype=x.dtype, device=x.device)
-        for wave in range(x.shape[1]):
-            gates = torch.cat([x[:, wave], h.flatten(1)], 1) @ W + b
+        for x_t, moves in zip(x.unbind(1), self._moves(sequences).unbind(1), strict=True):
+            gates = torch.cat([x_t, h.flatten(1)], 1) @ W + b
             new_h, new_c = _cell(gates.to(x.dtype).unflatten(1, (2, _GATES, self.hidden)), c)
-            move = moves[:, wave, :, None]
-            h, c = torch.where(move, new_h, h), torch.where(move, new_c, c)
+            h, c = torch.where(moves, new_h, h), torch.where(moves, new_c, c)
         return Output(h[:, 1] @ weights["W_U"])
 
-    def _moves(self, sequences: Plan) -> Bool[Tensor, "example wave layer"]:
+    def _moves(self, sequences: Plan) -> Bool[Tensor, "example wave layer 1"]:
         """Whether a layer moves in a wave: the first at the positions 0 … T−1, the second a wave later."""
         counts = torch.ones_like(sequences.row, dtype=torch.bool)
         if self.padding is not None:
             counts = sequences.row != self.padding
-        return torch.stack([F.pad(counts, (0, 1)), F.pad(counts, (1, 0))], -1)
+        return torch.stack([F.pad(counts, (0, 1)), F.pad(counts, (1, 0))], -1).unsqueeze(-1)
 
 
 def _both_layers(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
