@@ -23,7 +23,7 @@ def test_a_clear_order_has_a_sign_and_noise_has_none():
     noise = rank_correlation(x, GENERATOR.normal(size=30), range(30), draws=300)
     assert (rising.sign, falling.sign, noise.sign) == (1, -1, 0)
     assert 0 < rising.low < rising.rho < rising.high <= 1
-    assert str(falling) == "ρ = -1.00 (-1.00 to -1.00; 30 points of 30 runs)"
+    assert str(falling) == "ρ = -1.00 (-1.00 to -1.00), 30 points of 30 runs"
 
 
 def test_points_of_one_run_count_as_one():

@@ -75,5 +75,5 @@ def test_what_is_said_of_a_share():
 def test_words_about_a_column_leave_out_what_is_missing():
     table = runs_of(a=[1, 2, 3, 4]).assign(lead=[100.0, 300.0, 200.0, np.nan])
     words = median_of("lead", "lead {} epochs", "{:,.0f}".format)
-    assert words(table) == ", lead 200 (100–300) epochs"
+    assert words(table) == ", lead 200 (100 to 300) epochs"
     assert words(table.assign(lead=np.nan)) == ""

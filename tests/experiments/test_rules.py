@@ -9,6 +9,7 @@ from grokscope.analysis import holm, log_rank
 from grokscope.experiments.clauses import SECONDS, times
 from grokscope.experiments.rules import (
     broken_line,
+    either,
     falls_with,
     fastest_family,
     groks,
@@ -65,23 +66,31 @@ def test_sooner_in_each_corrects_over_all_comparisons():
     assert (ruling.verdict, ruling.when) == ("holds only when", "x")
     assert ruling.test == "log-rank, Holm's correction over 3 comparisons"
     first, second = ruling.measured.splitlines()
-    assert first.startswith("x: a: 110 (90–130; 5/5) · b: 1,000 (800–never; 4/5) · p = ")
-    assert second.startswith("y: y, a: ")
+    assert first == f"x: a: 110 (90–130; 5/5) · b: 1,000 (800–never; 4/5), p = {expected[0]:.2g}"
+    assert second.startswith("y, b: 700 (400–1,000; 5/5) · y, a: ")
+    assert second.endswith(f", p = {expected[1]:.2g} · x, a: 110 (90–130; 5/5), p = {expected[2]:.2g}")
 
 
 def test_what_arms_share_is_said_once():
-    ruling = sooner_in_each({"q = 4, a": ("q = 4, a", "q = 4, b"), "c": ("c", "q = 4, b")})(
-        pd.concat(
-            [
-                runs_of(a=SOON).assign(arm="q = 4, a"),
-                runs_of(b=LATE).assign(arm="q = 4, b"),
-                runs_of(c=SOON),
-            ]
-        )
+    """One line for pairs with an arm in common; their first words go ahead."""
+    table = pd.concat(
+        [
+            runs_of(a=SOON, b=LATE, c=SOON).assign(arm=lambda t: "q = 4, " + t["arm"]),
+            runs_of(d=SOON, e=LATE),
+        ]
     )
-    first, second = ruling.measured.splitlines()
-    assert first.startswith("q = 4: a: 110 ") and " · b: 1,000 " in first
-    assert second.startswith("c: 110 ") and " · q = 4, b: 1,000 " in second
+    cases = {"q = 4, a": ("q = 4, a", "q = 4, b"), "q = 4, c": ("q = 4, c", "q = 4, b"), "d": ("d", "e")}
+    first, second = sooner_in_each(cases)(table).measured.splitlines()
+    assert [part.split(": ")[0] for part in first.split(" · ")] == ["q = 4", "a", "c"]
+    assert first.startswith("q = 4: b: 1,000 (800–never; 4/5) · a: 110 (90–130; 5/5), p = ")
+    assert second.startswith("d: 110 (90–130; 5/5) · e: 1,000 (800–never; 4/5), p = ")
+    unlike = {"x": [("q = 4, a", "q = 4, b"), ("q = 4, c", "e")], "y": ("d", "q = 4, b")}
+    assert len(sooner_in_each(unlike)(table).measured.splitlines()) == 3
+
+
+def test_cases_of_one_regime_are_named_together():
+    held = ["q = 16, a", "operand vocabulary, b, c", "q = 16, d", "q = 4, e"]
+    assert either(held) == "q = 16 (a or d) or operand vocabulary (b, c) or q = 4, e"
 
 
 def test_no_later_allows_a_quarter_more():
@@ -110,7 +119,7 @@ def test_in_regimes_judges_each_by_itself():
     assert in_regimes(never_groks(["b"]))(table).verdict == "holds"
     # a regime in which it holds for one arm of two is no plain "holds"
     alone = in_regimes(groks(["a", "b"], 0.8))(table[table["arm"].str.startswith("q = 16")])
-    assert (alone.verdict, alone.when) == ("holds only when", "q = 16 (a)")
+    assert (alone.verdict, alone.when) == ("holds only when", "a")
 
 
 def test_pairs_in_regimes():

@@ -69,10 +69,10 @@ def test_movement_has_three_kinds_of_features_in_two_rows(moved):
 
 def test_scatter_has_a_panel_a_measure_with_its_correlation(points):
     figure = ib.compressibility_scatter(
-        points, {"x": ("measure x", "ρ = -1.00 (a to b; 70 points)"), "y": ("y", "ρ = 1")}
+        points, {"x": ("measure x", "ρ = -1.00 (a to b)\n70 points"), "y": ("y", "ρ = 1")}
     )
     assert [ax.get_xlabel() for ax in figure.axes] == ["measure x", "y"]
-    assert figure.axes[0].get_title(loc="left").startswith("ρ = -1.00\n(a to b")
+    assert figure.axes[0].get_title(loc="left") == "ρ = -1.00 (a to b)\n70 points"
     (cloud, _) = drawn(figure, "modulator 3")
     np.testing.assert_allclose(cloud.get_offsets()[:3], [[10, 0], [9, 1 / 9], [8, 2 / 9]])
     assert len(figure.legends[0].get_texts()) == 7

@@ -27,7 +27,7 @@ class Correlation(NamedTuple):
         return int(self.low > 0) - int(self.high < 0)
 
     def __str__(self) -> str:
-        return f"ρ = {self.rho:.2f} ({self.low:.2f} to {self.high:.2f}; {self.points} points of {self.runs} runs)"
+        return f"ρ = {self.rho:.2f} ({self.low:.2f} to {self.high:.2f}), {self.points} points of {self.runs} runs"
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike, run: Sequence[object], draws: int = 2000) -> Correlation:

@@ -18,7 +18,7 @@ DRAWS = 2000
 KEY = (
     "`1,875 (1,625–2,525; 5/5)` is the median epoch of grokking (Kaplan–Meier: runs that never grokked count), its 95 % bootstrap "
     "interval, and how many of the runs grokked. Five seeds cannot bound a median better than by their extremes, which hold it "
-    "with 94 %."
+    "with 94 %. Every p is corrected for all comparisons of its claim (Holm)."
 )
 """How to read a clause."""
 
@@ -117,7 +117,7 @@ def say_share(true: int, count: int) -> str:
 
 
 def median_of(column: str, text: str, show: Callable[[float], str]) -> Callable[[pd.DataFrame], str]:
-    """Words for a rule: the median of a column over the runs that have it, with its interval, e.g. `, lead 350 (200–900)`."""
+    """Words for a rule: the median of a column over the runs that have it, with its interval, e.g. `, lead 350 (200 to 900)`."""
 
     def words(runs: pd.DataFrame) -> str:
         values = runs[column].dropna().to_numpy(dtype=float)
@@ -125,6 +125,6 @@ def median_of(column: str, text: str, show: Callable[[float], str]) -> Callable[
             return ""
         own = sample(values, values)
         low, high = median_interval(own)
-        return ", " + text.format(f"{show(median(own))} ({show(low)}–{show(high)})")
+        return ", " + text.format(f"{show(median(own))} ({show(low)} to {show(high)})")
 
     return words

@@ -7,7 +7,8 @@ a ticket of the same rate no longer generalises.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..config import Log, RunConfig
 from ..models.embedding_mlp import EmbeddingMLP
@@ -16,6 +17,13 @@ from ..priors.kl import KL
 from ..tasks.modular import Modular
 from .base import Arms
 from .clauses import Clock
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..figures import RunCurves
+
+Draw = Callable[[Sequence["RunCurves"]], "Figure"]
 
 PAPER = "grokking-tickets"
 
@@ -50,6 +58,12 @@ def ticket(rate: float = 0.6, **settings: Any) -> dict[str, Any]:
 def last_only(arms: Arms) -> Arms:
     """The arms without checkpoints on the way: nobody looks into them, and writing them takes time."""
     return {arm: {**settings, "log.keep": 0} for arm, settings in arms.items()}
+
+
+def only(arms: Iterable[str], draw: Draw) -> Draw:
+    """A picture of some of the arms."""
+    chosen = set(arms)
+    return lambda runs: draw([run for run in runs if run.arm in chosen])
 
 
 TICKET: Arms = {"grokking ticket": ticket()}

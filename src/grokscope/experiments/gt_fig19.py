@@ -25,8 +25,8 @@ REVIEWS = RunConfig(
     log=Log(every=25),
 )
 
-SCALES = {"κ = 1": 1.0, "κ = 6": 6.0}
-"""Scales of the initial weights: the usual one, and the large one with which Omnigrok makes the delay appear."""
+SCALES = {"scale 1": 1.0, "scale 6": 6.0}
+"""κ of the initial weights: the usual one, and the large one with which Omnigrok makes the delay appear."""
 ARMS: Arms = {}
 for _name, _kappa in SCALES.items():
     ARMS[f"{_name}, dense"] = {"model.kappa": _kappa}

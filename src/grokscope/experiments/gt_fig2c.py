@@ -7,7 +7,8 @@ from .base import Arms, Claim, experiment
 from .gt_common import GENERALISED, MLP, PAPER, QUICK, last_only, ticket
 from .rules import sooner_in_each
 
-OPERATIONS = {"a + b": "+", "a · b": "*", "a² + b²": "x2+y2", "a² + ab + b²": "x2+xy+y2"}
+OPERATIONS = {"sum": "+", "product": "*", "squares": "x2+y2", "squares and product": "x2+xy+y2"}
+"""a + b, ab, a² + b² and a² + ab + b²."""
 ARMS: Arms = {}
 for _name, _op in OPERATIONS.items():
     ARMS[f"{_name}, dense"] = {"task.op": _op}
@@ -23,7 +24,7 @@ experiment(
     arms=last_only(ARMS),
     parts=list(OPERATIONS),
     quick=QUICK,
-    quick_arms={arm: {} for arm in ARMS if arm.startswith(("a · b", "a² + b²"))},
+    quick_arms={arm: {} for arm in ARMS if arm.startswith(("product", "squares,"))},
     quick_seeds=2,
     claims=[
         Claim(

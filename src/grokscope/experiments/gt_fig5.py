@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..figures import norms_over_time, train_and_test
 from .base import Claim, experiment
-from .gt_common import DENSE, GENERALISED, MLP, PAPER, QUICK, TICKET, last_only, ticket
+from .gt_common import DENSE, GENERALISED, MLP, PAPER, QUICK, TICKET, last_only, only, ticket
 from .gt_rules import lower_at_end, none_sooner, within
 from .rules import sooner_in_each
 
@@ -56,5 +56,9 @@ experiment(
             judge_all=lower_at_end("grokking ticket", "dense", "l1", "L1 norm at the end"),
         ),
     ],
-    pictures={"accuracy": train_and_test, "norms": norms_over_time},
+    pictures={
+        "norm": only(ALIKE, train_and_test),
+        "sparsity": only([*DENSE, *TICKET, *INITIAL], train_and_test),
+        "norms": only(ALIKE, norms_over_time),
+    },
 )

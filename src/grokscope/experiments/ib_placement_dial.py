@@ -18,6 +18,7 @@ experiment(
     arms=crossed(ALPHABETS, PLACEMENTS),
     quick=quick(1200),
     quick_seeds=2,
+    quick_arms={f"{q}, {place}": {} for q in ("q = 1", "q = 4", "q = 16") for place in PLACEMENTS},
     claims=[
         Claim(
             name="matters",

@@ -29,14 +29,14 @@ experiment(
         ),
         Claim(
             name="equals",
-            statement="It gains as much as the oracle prior does.",
+            statement="LayerNorm on the query/key path gains as much as the oracle prior does.",
             rule="Does not hold if the log-rank test tells it from the oracle prior without normalisation (p < 0.05); else "
             "holds if the medians are within a factor of 1.5.",
             judge=alike_in_each({"": ("query/key path, no prior", "none, oracle")}),
         ),
         Claim(
             name="looks",
-            statement="It turns attention towards the informative tokens by the time of memorisation.",
+            statement="LayerNorm on the query/key path turns attention towards the informative tokens by the time of memorisation.",
             rule="Holds if D = KL(α*‖α) at t_mem is lower than without normalisation, both without a prior (Mann–Whitney p < "
             "0.05).",
             judge=lower("D_mem", "query/key path, no prior", "none, no prior", "D at t_mem"),

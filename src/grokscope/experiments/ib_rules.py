@@ -13,7 +13,7 @@ from ..analysis import holm, log_rank
 from ..analysis.correlation import Correlation, rank_correlation, ranks
 from .base import Ruling
 from .clauses import DRAWS, finite, median, numbers, say, times
-from .rules import ALPHA, Judge, Pair, no_later_in_each, verdict_on
+from .rules import ALPHA, Judge, Pair, verdict_on
 
 if TYPE_CHECKING:
     from ..store.results import Results
@@ -23,28 +23,32 @@ SLACK = 1.5
 SPEARMAN = "Spearman's rank correlation, bootstrap over runs"
 
 
-def alike_in_each(cases: Mapping[str, Pair]) -> Judge:
-    """In each case: does not hold if the log-rank test tells the two arms apart; else holds if their medians are within SLACK."""
-    return no_later_in_each({case: [(a, b), (b, a)] for case, (a, b) in cases.items()}, slack=SLACK)
-
-
 def differ_in_each(cases: Mapping[str, Sequence[str]]) -> Judge:
     """In each case, of several arms: holds if the log-rank test over all of them tells them apart (Holm's correction over cases);
     does not hold if it does not and all medians are within SLACK of each other; else not decided."""
+    return _in_each(cases, differ=True)
 
+
+def alike_in_each(cases: Mapping[str, Sequence[str]]) -> Judge:
+    """The opposite: does not hold if the test tells the arms apart, holds if it does not and all medians are within SLACK."""
+    return _in_each(cases, differ=False)
+
+
+def _in_each(cases: Mapping[str, Sequence[str]], differ: bool) -> Judge:
     def judge(runs: pd.DataFrame) -> Ruling:
         chosen = {case: own for case, arms in cases.items() if len(own := _there(runs, arms)) > 1}
         p_values = holm([log_rank(*(times(runs, arm) for arm in arms)).p for arms in chosen.values()])
         outcomes: dict[str, bool | None] = {}
         lines = []
         for (case, arms), p in zip(chosen.items(), p_values, strict=True):
-            outcomes[case] = True if p < ALPHA else False if _within(runs, arms) else None
+            outcomes[case] = differ if p < ALPHA else not differ if _within(runs, arms) else None
             words = [say(runs, arm, name=arm.removeprefix(f"{case}, ")) for arm in arms]
             lines.append((f"{case}: " if case else "") + " · ".join([*words, f"p = {p:.2g}"]))
         verdict, when = verdict_on(outcomes)
         told = numbers(runs, *(arm for arms in chosen.values() for arm in arms))
         told["p"] = dict(zip(chosen, map(finite, p_values), strict=True))
-        test = "log-rank over all arms" + (f", Holm's correction over {len(chosen)} cases" if len(chosen) > 1 else "")
+        test = "log-rank over all arms of a case" if max(map(len, chosen.values())) > 2 else "log-rank"
+        test += f", Holm's correction over {len(chosen)} cases" if len(chosen) > 1 else ""
         return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=told)
 
     return judge

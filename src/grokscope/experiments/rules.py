@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -29,8 +30,17 @@ def verdict_on(outcomes: Mapping[str, bool | None]) -> tuple[Verdict, str]:
     """One verdict from several cases (None is not decided), and the cases in which the claim holds if not in all."""
     held = [case for case, outcome in outcomes.items() if outcome]
     if held:
-        return ("holds", "") if len(held) == len(outcomes) else ("holds only when", " or ".join(held))
+        return ("holds", "") if len(held) == len(outcomes) else ("holds only when", either(held))
     return ("does not hold" if False in outcomes.values() else "not decided"), ""
+
+
+def either(cases: Sequence[str]) -> str:
+    """`q = 16 (oracle or noise) or q = 4`: cases of one regime are said together."""
+    said: dict[str, list[str]] = {}
+    for case in cases:
+        regime = next((regime for regime in REGIMES if case.startswith(f"{regime}, ")), None)
+        said.setdefault(regime or case, []).extend([case.removeprefix(f"{regime}, ")] if regime else [])
+    return " or ".join(f"{first} ({' or '.join(rest)})" if rest else first for first, rest in said.items())
 
 
 def in_regimes(judge: Judge, regimes: Sequence[str] = tuple(REGIMES)) -> Judge:
@@ -44,7 +54,8 @@ def in_regimes(judge: Judge, regimes: Sequence[str] = tuple(REGIMES)) -> Judge:
             outcomes[name] = None if ruling.verdict == "not decided" else ruling.verdict != "does not hold"
         verdict, when = verdict_on(outcomes)
         if verdict == "holds" and any(ruling.when for ruling in rulings.values()):
-            verdict, when = "holds only when", " or ".join(outcomes)
+            same = {ruling.when for ruling in rulings.values()}
+            verdict, when = "holds only when", same.pop() if len(same) == 1 else " or ".join(outcomes)
         lines = [f"{regime}: {ruling.measured.replace(chr(10), ' · ')}" for regime, ruling in rulings.items()]
         told = {regime: {"verdict": r.verdict, **r.numbers} for regime, r in rulings.items()}
         test = next(iter(rulings.values())).test
@@ -119,7 +130,8 @@ def _in_each(
         raw = [log_rank(*(times(runs, arm, clock) for arm in pair)).p for pairs in chosen.values() for pair in pairs]
         corrected = iter(holm(raw))
         outcomes: dict[str, bool | None] = {}
-        lines, p_values = [], {}
+        p_values: dict[str, list[float]] = {}
+        heads: dict[str, list[tuple[Pair, float]]] = {}
         for case, pairs in chosen.items():
             found = [
                 Compared(median(times(runs, arm, clock)), median(times(runs, other, clock)), float(next(corrected)))
@@ -128,9 +140,9 @@ def _in_each(
             results = [decide(compared) for compared in found]
             outcomes[case] = False if False in results else None if None in results else True
             p_values[case] = [compared.p for compared in found]
-            arms = dict.fromkeys(arm for pair in pairs for arm in pair)
-            p = "p = " + ", ".join(f"{compared.p:.2g}" for compared in found)
-            lines.append(_line(runs, case, list(arms), clock, also) + f" · {p}")
+            head = _shared([arm for pair in pairs for arm in pair])
+            heads.setdefault(head, []).extend(zip(pairs, p_values[case], strict=True))
+        lines = [line for head, pairs in heads.items() for line in _lines(runs, head, pairs, clock, also)]
         verdict, when = verdict_on(outcomes)
         arms = dict.fromkeys(arm for pairs in chosen.values() for pair in pairs for arm in pair)
         told = {**numbers(runs, *arms, clock=clock), "p": p_values}
@@ -144,16 +156,27 @@ def _pairs(pairs: Pair | Sequence[Pair]) -> list[Pair]:
     return [pairs] if isinstance(pairs[0], str) else list(pairs)  # type: ignore[list-item,arg-type]
 
 
-def _line(runs: pd.DataFrame, case: str, arms: list[str], clock: Clock, also: Clock | None) -> str:
-    """`q = 16: oracle: 1,875 (1,625–2,525; 5/5) · no prior: …`: what the arms' names have in common is said once."""
+def _shared(arms: Sequence[str]) -> str:
+    """The first words that the names of all arms have in common: `q = 16` of `q = 16, oracle` and `q = 16, no prior`."""
     levels = zip(*(arm.split(", ")[:-1] for arm in arms), strict=False)
-    shared = ", ".join(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
-    head = case if case and case not in arms else shared
-    words = []
-    for arm in arms:
-        name = arm.removeprefix(f"{shared}, ") if head == shared else arm
-        words.append(say(runs, arm, clock, name) + (f", {say(runs, arm, also, '')}" if also else ""))
-    return (f"{head}: " if head else "") + " · ".join(words)
+    return ", ".join(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
+
+
+def _lines(
+    runs: pd.DataFrame, head: str, pairs: Sequence[tuple[Pair, float]], clock: Clock, also: Clock | None
+) -> list[str]:
+    """`q = 16: oracle: 1,875 (1,625–2,525; 5/5) · no prior: …, p = 0.01`: one line where all pairs share an arm, else one each."""
+
+    def words(arm: str, p: float | None = None) -> str:
+        said = say(runs, arm, clock, arm.removeprefix(f"{head}, ")) + (f", {say(runs, arm, also, '')}" if also else "")
+        return said if p is None else f"{said}, p = {p:.2g}"
+
+    start = f"{head}: " if head else ""
+    for first, second in ((0, 1), (1, 0)):
+        if len({pair[first] for pair, _ in pairs}) == 1:
+            rest = [words(pair[second], p) for pair, p in pairs]
+            return [start + " · ".join([words(pairs[0][0][first]), *rest])]
+    return [start + f"{words(arm)} · {words(other, p)}" for (arm, other), p in pairs]
 
 
 def fastest_family(
@@ -167,7 +190,8 @@ def fastest_family(
         }
         best = {name: min(arms, key=lambda arm: median(times(runs, arm, clock))) for name, arms in there.items()}
         others = {f"compared with {name}": (best[family], arm) for name, arm in best.items() if name != family}
-        return sooner_in_each(others, clock, also)(runs)
+        ruling = sooner_in_each(others, clock, also)(runs)
+        return replace(ruling, when=ruling.when.replace(" or compared with ", " or "))
 
     return judge
 
@@ -219,7 +243,9 @@ def in_most_runs(
             flags = good(own).dropna().astype(bool)
             if len(flags):
                 outcomes[arm] = bool(flags.mean() >= share)
-            lines.append(f"{arm}: {say_share(int(flags.sum()), len(flags))}{words(own)}")
+            lines.append(
+                f"{arm}: {say_share(int(flags.sum()), len(flags))}{words(own.loc[flags.index]) if len(flags) else ''}"
+            )
             told[arm] = {"true": int(flags.sum()), "n": len(flags)}
         verdict, when = verdict_on(outcomes)
         return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SHARE, numbers=told)

@@ -5,6 +5,8 @@ The runs without a prior of si-dial, at every alphabet that lets them grok.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..figures import loss_before_grokking
 from .base import Claim, experiment, kept
 from .clauses import median_of
@@ -12,7 +14,17 @@ from .common import PAPER, QUICK
 from .rules import in_most_runs
 from .si_dial import DIAL
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 ARMS = {arm: {**settings, "prior.beta": 0.0} for arm, settings in DIAL.items()}
+
+
+def size(runs: pd.DataFrame) -> str:
+    """How far the loss rises: in the median run, and at most."""
+    middle = median_of("loss_bump", "largest loss over the minimum {}", "{:.3f}×".format)(runs)
+    return f"{middle}, at most {runs['loss_bump'].max():.3g}×"
+
 
 experiment(
     name="si-critics-bump",
@@ -33,7 +45,7 @@ experiment(
             judge=in_most_runs(
                 list(ARMS),
                 lambda runs: (runs["loss_bump"] >= 1.1).where(runs["loss_bump"].notna()),
-                median_of("loss_bump", "largest loss over the minimum {}", "{:.2f}×".format),
+                size,
             ),
         ),
         Claim(
@@ -43,7 +55,7 @@ experiment(
             judge=in_most_runs(
                 list(ARMS),
                 lambda runs: (runs["loss_bump"] >= 1.01).where(runs["loss_bump"].notna()),
-                median_of("loss_bump", "largest loss over the minimum {}", "{:.3f}×".format),
+                size,
             ),
         ),
     ],

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from ..store.results import Results
 
 
+def signed(epochs: float) -> str:
+    return f"{epochs:,.0f}".replace("-", "−")
+
+
 def lead(results: Results) -> Figure:
     """A line a run: when D has fallen and when test accuracy has risen, and by how many epochs D leads."""
     return lead_of_attention(results.runs)
@@ -45,7 +49,7 @@ experiment(
             judge=in_most_runs(
                 list(ARMS),
                 lambda runs: (runs["lead"] > 0).where(runs["lead"].notna()),
-                median_of("lead", "lead {} epochs", "{:,.0f}".format),
+                median_of("lead", "lead {} epochs", signed),
             ),
         ),
         Claim(
@@ -56,7 +60,7 @@ experiment(
             judge=in_most_runs(
                 list(ARMS),
                 lambda runs: runs["lead"].between(0, runs["t_half"] / 5).where(runs["lead"].notna()),
-                median_of("lead", "lead {} epochs", "{:,.0f}".format),
+                median_of("lead", "lead {} epochs", signed),
             ),
         ),
     ],

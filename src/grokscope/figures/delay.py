@@ -46,10 +46,9 @@ def delay_against(
         law = (laws or {}).get(panel, {})
         if "slope" in law:
             x = np.geomspace(own["x"].min(), own["x"].max(), 200)
-            t = law["start"] + law["slope"] * x
-            ax.plot(
-                x, t if law["floor"] is None else np.maximum(t, law["floor"]), color="black", lw=1, ls="--", zorder=1.5
-            )
+            t = np.maximum(law["start"] + law["slope"] * x, -np.inf if law["floor"] is None else law["floor"])
+            shown = t <= 1.3 * points["epoch"].max()  # later than any run was followed there is nothing to see
+            ax.plot(x[shown], t[shown], color="black", lw=1, ls="--", zorder=1.5, gid="law")
         ax.set_xlabel(name)
     _scales(axes[0], ticks)
     axes[0].set_ylabel("epoch of grokking")

@@ -106,9 +106,7 @@ def compressibility_scatter(points: pd.DataFrame, columns: Mapping[str, tuple[st
             look = {"s": 14, "alpha": 0.7, "linewidths": 0, "color": colours[name], "marker": marks[place % len(marks)]}
             ax.scatter(own[column], own["test_accuracy"], gid=name, **look)
         ax.set_xlabel(textwrap.fill(label, 30))
-        ax.set_title(
-            found.replace(" (", "\n(").replace("; ", "\n").rstrip(")") + ")", fontsize=SMALL, fontweight="normal"
-        )
+        ax.set_title(found, fontsize=SMALL, fontweight="normal")
         ax.set_ylim(-0.04, 1.04)
     axes[0].set_ylabel("test accuracy (fraction)")
     entries = [
