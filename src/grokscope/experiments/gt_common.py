@@ -7,6 +7,7 @@ a ticket of the same rate no longer generalises.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,12 @@ def last_only(arms: Arms) -> Arms:
 def only(arms: Iterable[str], draw: Draw) -> Draw:
     """A picture of some of the arms."""
     chosen = set(arms)
-    return lambda runs: draw([run for run in runs if run.arm in chosen])
+
+    @functools.wraps(draw)
+    def some(runs: Sequence[RunCurves]) -> Figure:
+        return draw([run for run in runs if run.arm in chosen])
+
+    return some
 
 
 TICKET: Arms = {"grokking ticket": ticket()}

@@ -41,8 +41,9 @@ def delay_against(
     axes = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
     for ax, (panel, own) in zip(axes, panels.items(), strict=True):
         ax.set_title(panel)
-        for place, (series, runs) in enumerate(own.groupby("series", sort=False)):
-            _dots(ax, runs, colours[series], 0.0 if ticks is None else 0.16 * (place - (len(colours) - 1) / 2))
+        for series, runs in own.groupby("series", sort=False):
+            place = list(colours).index(series) - (len(colours) - 1) / 2
+            _dots(ax, runs, colours[series], 0.0 if ticks is None else 0.16 * place)
         law = (laws or {}).get(panel, {})
         if "slope" in law:
             x = np.geomspace(own["x"].min(), own["x"].max(), 200)
