@@ -248,3 +248,17 @@ def test_demo_end_to_end(run, tmp_path, monkeypatch):
     code, out, _ = run("demo", "--seeds", "2", "-o", tmp_path / "demo")
     assert code == 0
     assert "page:" in out
+
+
+def test_a_ticket_from_the_command_line(run, tmp_path):
+    code, out, _ = run("train", *TINY, "--set", "log.keep=5", "--json")
+    assert code == 0
+    dense = json.loads(out)[0]["id"]
+    code, out, _ = run("train", *TINY, "--ticket", f"{dense}@5", "--rate", "0.5", "--json")
+    assert code == 0
+    ticket = json.loads(out)[0]["config"]["ticket"]
+    assert (ticket["kind"], ticket["run"], ticket["epoch"], ticket["rate"]) == ("magnitude", dense, 5, 0.5)
+    code, _, err = run("train", *TINY, "--ticket", f"{dense}@7")
+    assert code == 2 and err.strip() == f"run {dense} has no checkpoint of epoch 7, only of 5, 10"
+    code, _, err = run("train", *TINY, "--rate", "0.5")
+    assert code == 2 and err.startswith("--rate: is for --ticket RUN@EPOCH")

@@ -11,7 +11,9 @@ from grokscope.config import RunConfig
 from grokscope.fleet.data import lane_data, with_plan
 from grokscope.fleet.one_run import OneRun
 from grokscope.fleet.start import initial_weights, starting_point
+from grokscope.models.embedding_mlp import EmbeddingMLP
 from grokscope.models.transformer import Transformer
+from grokscope.priors.kl import KL
 from grokscope.tasks.modular import Modular
 from grokscope.tickets.initial import Grasp, Snip, SynFlow, flow_through, hessian_gradient
 
@@ -124,3 +126,17 @@ def _matrix(weight):
     from grokscope.models import Parameter
 
     return Parameter(tuple(weight.shape), "matrix", 1.0, "mlp")
+
+
+@pytest.mark.parametrize("rate", [0.6, 0.81, 0.9])
+def test_synflow_leaves_every_layer_of_the_papers_mlp_alive(rate):
+    task = Modular(p=13, pairs="unordered", distractors=0, train_fraction=0.4)
+    config = RunConfig(
+        task=task, model=EmbeddingMLP(d=60, d_mlp=12), prior=KL(beta=0.0), ticket=SynFlow(rate=rate)
+    ).check()
+    train = with_plan(lane_data(config)[0], task.shape.vocabulary, task.shape.length)
+    drawn = starting_point(config, OneRun(config), train)
+    lives = {name: int(mask.sum()) for name, mask in drawn.mask.items()}
+    size = sum(mask.numel() for mask in drawn.mask.values())
+    assert sum(lives.values()) == size - round(rate * size)
+    assert set(lives) == {"W_E", "W_in", "W_out", "W_U"} and min(lives.values()) > 0

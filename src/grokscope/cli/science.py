@@ -71,6 +71,9 @@ def reproduce(
     chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     scale: Scale = "full" if full else "quick"
     asked = {experiment.name: experiment.configs(scale, seeds) for experiment in chosen}
+    if every:
+        chosen = [experiment for experiment in chosen if _has_data(experiment, asked)]
+        asked = {experiment.name: asked[experiment.name] for experiment in chosen}
     everything = [one for some in asked.values() for one in some]
     begin, before = time.perf_counter(), _steps(everything, runs)
     stored = _train(everything, runs, device, lanes, quiet or as_json)
@@ -88,6 +91,17 @@ def reproduce(
     total = effort(pd.concat(tables))
     print(f"\n{now:,} optimizer steps were trained now, in {spent:,.0f} seconds.")
     print(f"In all: {total['runs']:,} runs, {total['run_steps']:,} steps, {total['seconds']:,.0f} seconds of steps.")
+
+
+def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
+    """Whether the data of all its tasks are on this machine; if not, says what is missing."""
+    try:
+        for _, config in asked[experiment.name]:
+            config.task.require_data()
+    except ConfigError as error:
+        print(f"left out: {experiment.name}, {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _train(asked: Asked, runs: Path, device: str, lanes: int | None, quiet: bool) -> dict[str, RunInfo]:
