@@ -9,6 +9,7 @@ from grokscope.analysis import kaplan_meier, sample
 from grokscope.experiments.clauses import (
     SECONDS,
     TOTAL,
+    NotRunError,
     median,
     median_interval,
     median_of,
@@ -48,7 +49,7 @@ def test_what_is_said_of_an_arm():
     assert say(table, "few") == "few: not reached (1,000–never; 1/3)"
     assert say(table, "none", name="") == "never by 10,000 (0/2)"
     assert numbers(table, "few") == {"few": {"median": None, "interval": [1000.0, None], "n": 3, "never": 2}}
-    with pytest.raises(KeyError):
+    with pytest.raises(NotRunError):
         say(table, "another")
 
 

@@ -40,18 +40,25 @@ def test_every_experiment_is_well_formed(name, scale):
 
 
 def test_quick_is_small_enough_for_two_cores():
-    """At most the optimizer steps that two cores take in twenty minutes, if no run ended early."""
+    """These are the optimizer steps if no run ended early; about half of them are taken."""
     configs = {c.id: c for e in all_experiments().values() if e.name.startswith("si-") for _, c in e.configs("quick")}
-    assert sum(config.epochs * config.steps_per_epoch for config in configs.values()) <= 480_000
+    assert sum(config.epochs * config.steps_per_epoch for config in configs.values()) <= 370_000
 
 
 def test_experiments_share_their_runs():
-    ids = {
-        name: {c.id for _, c in find_experiment(name).configs("full")} for name in all_experiments() if "si-" in name
-    }
+    names = ("si-fig1", "si-fig5", "si-critics-bump", "si-critics-precedence", "si-dial")
+    ids = {name: {config.id for _, config in find_experiment(name).configs("full")} for name in names}
     assert ids["si-critics-bump"] == ids["si-critics-precedence"] < ids["si-dial"]
-    assert ids["si-fig5"] < ids["si-fig6"] | ids["si-critics-controls"]
     assert ids["si-fig1"] < ids["si-dial"]
+    assert ids["si-fig5"] < ids["si-dial"]
+
+
+def test_a_claim_whose_arms_were_not_run_is_not_decided():
+    experiment = find_experiment("si-fig8")
+    runs = runs_of(random_places__oracle=[100] * 5, random_places__no_prior=[None] * 5).assign(test_accuracy=0.5)
+    rows = rulings(experiment, Results({"scale": "quick"}, runs, pd.DataFrame()))
+    assert [row["verdict"] for row in rows] == ["holds", "not decided", "not decided"]
+    assert rows[1]["measured"] == "not run at quick size"
 
 
 def test_experiments_are_found_by_pattern():

@@ -6,7 +6,7 @@ import pytest
 from tables import runs_of
 
 from grokscope.analysis import holm, log_rank
-from grokscope.experiments.clauses import SECONDS, times
+from grokscope.experiments.clauses import SECONDS, NotRunError, times
 from grokscope.experiments.rules import (
     broken_line,
     either,
@@ -48,7 +48,7 @@ def test_sooner():
     assert judge(runs_of(b=SOON, a=LATE)).verdict == "does not hold"
     undecided = judge(runs_of(a=[100, 1000, 300, 500], b=[200, 900, 350, 480]))
     assert (undecided.verdict, undecided.test) == ("not decided", "log-rank")
-    with pytest.raises(KeyError):
+    with pytest.raises(NotRunError):
         judge(runs_of(a=SOON))
 
 

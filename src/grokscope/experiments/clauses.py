@@ -40,11 +40,15 @@ TOTAL = Clock("t_total", "t_total_end")
 """Epochs with those of the runs that a teacher or a ticket came from."""
 
 
+class NotRunError(LookupError):
+    """An arm that a rule needs was not run at this size."""
+
+
 def times(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS) -> Sample:
     """Grokking times of one arm; runs that never grokked are censored at their last epoch."""
     own = runs[runs["arm"] == arm]
     if own.empty:
-        raise KeyError(arm)
+        raise NotRunError(arm)
     return sample(own[clock.time].astype(float), own[clock.end].astype(float))
 
 

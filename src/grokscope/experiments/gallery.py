@@ -18,7 +18,7 @@ from .ledger import Shelf, figures
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS, DPI = 64, 150
+COLOURS, DPI = 64, 130
 """Colours of a picture, and dots an inch: the page holds many pictures."""
 
 WORDS = {

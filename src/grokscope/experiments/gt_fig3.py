@@ -23,7 +23,7 @@ experiment(
     base=MLP,
     arms=DENSE | TICKETS,
     quick=QUICK,
-    quick_arms={arm: {} for arm in ("dense", "rate 0.3", "rate 0.5", "rate 0.6", "rate 0.7", "rate 0.8", "rate 0.9")},
+    quick_arms={arm: {} for arm in ("dense", "rate 0.3", "rate 0.6", "rate 0.7", "rate 0.8", "rate 0.9")},
     quick_seeds=2,
     claims=[
         Claim(

@@ -12,7 +12,7 @@ from .gt_rules import early_tickets_fail, late_tickets_help
 EPOCHS = (2000, 4000, 6000, 8000, 10_000, 12_000, 14_000, 16_000, 18_000, 20_000, 24_000, 28_000)
 PREFIX = "ticket at "
 TICKETS = last_only({f"{PREFIX}{epoch:,}": ticket(epoch=epoch) for epoch in EPOCHS})
-QUICK_EPOCHS = {2000: 200, 6000: 600, 10_000: 1000, 14_000: 1400, 18_000: 1800, 24_000: 2400}
+QUICK_EPOCHS = {6000: 600, 12_000: 1200, 18_000: 1800, 24_000: 2400}
 
 experiment(
     name="gt-fig4",

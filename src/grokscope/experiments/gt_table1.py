@@ -17,7 +17,7 @@ from scipy.stats import mannwhitneyu
 
 from ..figures import train_and_test
 from .base import Arms, Claim, Ruling, Verdict, experiment
-from .gt_common import FAST, MLP, PAPER, QUICK
+from .gt_common import FAST, MLP, PAPER
 from .gt_rules import value_at
 from .rules import ALPHA, verdict_on
 
@@ -131,7 +131,8 @@ experiment(
     question="Can pruning alone turn a memorising network into a generalising one?",
     base=MLP,
     arms={arm: {**FAST, "log.every": 100, "log.keep": 400, **settings} for arm, settings in ARMS.items()},
-    quick={name: value for name, value in QUICK.items() if name == "model.d"},
+    quick_arms={arm: {} for arm in ("dense", *REPORTED, "EP w/o WD, from 1200")},
+    quick_seeds=2,
     claims=[
         Claim(
             name="table",

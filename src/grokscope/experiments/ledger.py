@@ -13,8 +13,8 @@ import pandas as pd
 
 from ..figures import save
 from ..store.results import Results, load_results
-from .base import Experiment, Scale, all_experiments
-from .clauses import KEY
+from .base import Experiment, Ruling, Scale, all_experiments
+from .clauses import KEY, NotRunError
 from .collect import curves_from, effort
 
 if TYPE_CHECKING:
@@ -74,7 +74,10 @@ def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
     """One row a claim."""
     rows = []
     for claim in experiment.claims:
-        ruling = claim.ruling(results)
+        try:
+            ruling = claim.ruling(results)
+        except NotRunError:
+            ruling = Ruling(verdict="not decided", measured=f"not run at {results.about['scale']} size", test="none")
         rows.append(
             {
                 "paper": experiment.paper,

@@ -13,7 +13,7 @@ from scipy.stats import mannwhitneyu, spearmanr
 
 from ..analysis import holm, log_rank, sample
 from .base import Ruling, Verdict
-from .clauses import DRAWS, EPOCHS, Clock, median, median_interval, numbers, say, say_share, times
+from .clauses import DRAWS, EPOCHS, Clock, NotRunError, median, median_interval, numbers, say, say_share, times
 from .common import REGIMES, in_regime
 
 Judge = Callable[[pd.DataFrame], Ruling]
@@ -126,7 +126,7 @@ def _in_each(
             case: _pairs(pairs) for case, pairs in cases.items() if {a for p in _pairs(pairs) for a in p} <= there
         }
         if not chosen:
-            raise KeyError(f"none of the arms of {', '.join(cases)}")
+            raise NotRunError(", ".join(cases))
         raw = [log_rank(*(times(runs, arm, clock) for arm in pair)).p for pairs in chosen.values() for pair in pairs]
         corrected = iter(holm(raw))
         outcomes: dict[str, bool | None] = {}
@@ -260,6 +260,8 @@ def higher(column: str, arm: str, other: str, words: str) -> Judge:
     """Holds if `column` is higher in `arm` than in `other` (Mann–Whitney, two-sided p < 0.05)."""
 
     def judge(runs: pd.DataFrame) -> Ruling:
+        if not {arm, other} <= set(runs["arm"]):
+            raise NotRunError(arm)
         values = [runs.loc[runs["arm"] == name, column].to_numpy(dtype=float) for name in (arm, other)]
         p = float(mannwhitneyu(*values).pvalue)
         verdict, _ = verdict_on({"": bool(np.median(values[0]) > np.median(values[1])) if p < ALPHA else None})

@@ -38,6 +38,7 @@ experiment(
     arms={arm: settings for family in FAMILIES.values() for arm, settings in family.items()},
     priced=True,
     quick=QUICK,
+    quick_seeds=2,
     quick_arms=kept(list(arms)[len(arms) // 2] for arms in FAMILIES.values()),
     claims=[
         Claim(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..figures import accuracy_and_divergence, grokking_times
-from .base import Claim, crossed, experiment
+from .base import Claim, crossed, experiment, kept
 from .common import PAPER, PRIOR, QUICK
 from .rules import sooner_in_each
 
@@ -21,6 +21,7 @@ experiment(
     base=PAPER,
     arms=crossed(MODELS, PRIOR),
     quick=QUICK,
+    quick_arms=kept(crossed(kept(("residual, softmax", "minimal, softmax")), PRIOR)),
     claims=[
         Claim(
             name="helps",

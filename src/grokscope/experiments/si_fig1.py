@@ -6,7 +6,7 @@ Whether D falls before accuracy rises is asked in si-critics-precedence, whether
 from __future__ import annotations
 
 from ..figures import accuracy_and_divergence, gradient_under_bound
-from .base import Claim, experiment
+from .base import Claim, experiment, kept
 from .clauses import median_of
 from .common import PAPER, QUICK, REGIMES
 from .rules import in_most_runs
@@ -21,6 +21,7 @@ experiment(
     base=PAPER,
     arms=REGIMES,
     quick=QUICK,
+    quick_arms=kept(("constant distractors", "q = 16")),
     claims=[
         Claim(
             name="starvation",

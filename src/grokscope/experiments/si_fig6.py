@@ -25,6 +25,7 @@ experiment(
     arms=by_regime(ARMS),
     parts=list(REGIMES),
     quick=QUICK,
+    quick_seeds=2,
     quick_arms=quick_regime(ARMS),
     claims=[
         Claim(

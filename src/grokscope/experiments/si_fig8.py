@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..figures import accuracy_and_divergence
-from .base import Arms, Claim, crossed, experiment
+from .base import Arms, Claim, crossed, experiment, kept
 from .common import PAPER, PRIOR, QUICK
 from .rules import higher, sooner
 
@@ -22,6 +22,7 @@ experiment(
     base=PAPER,
     arms=crossed(SETTINGS, PRIOR),
     quick=QUICK,
+    quick_arms=kept(crossed(kept(("random places", "length 6, tested at 8")), PRIOR)),
     claims=[
         Claim(
             name="routing",

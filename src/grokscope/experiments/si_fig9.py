@@ -17,6 +17,7 @@ experiment(
     base=PAPER,
     arms=WIDTHS | {"4 heads": {"model.heads": 4}, "4 heads, oracle": {"model.heads": 4, "prior.beta": 0.3}},
     quick=QUICK,
+    quick_seeds=2,
     quick_arms=kept(("d = 16", "d = 32", "d = 64", "4 heads", "4 heads, oracle")),
     claims=[
         Claim(
