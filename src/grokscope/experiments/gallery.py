@@ -96,5 +96,5 @@ def small_picture(figure: Figure) -> bytes:
         figure.savefig(drawn, format="png", dpi=DPI)
     with Image.open(drawn) as picture:
         few = picture.convert("RGB").quantize(COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-        few.convert("RGB").save(packed, format="WEBP", lossless=True, quality=100, method=6)
+        few.convert("RGB").save(packed, format="WEBP", lossless=True, quality=75, method=4)
     return packed.getvalue()

@@ -24,6 +24,7 @@ def delay_against(
     points: pd.DataFrame,
     *,
     name: str,
+    what: str = "epoch of grokking",
     laws: Mapping[str, Mapping[str, Any]] | None = None,
     ticks: Sequence[str] | None = None,
 ) -> Figure:
@@ -31,6 +32,7 @@ def delay_against(
 
     points   a row a run: panel, series, x, t_grok (missing if it never grokked) and epoch, its last
     name     what x is, for the axis
+    what     what stands in t_grok, for the axis
     laws     by panel, where known: start, slope and floor (None without one) of t = max(floor, start + slope·x)
     ticks    names of x = 0, 1, 2 …, where it is no number; otherwise x has a log scale
     """
@@ -52,7 +54,7 @@ def delay_against(
             ax.plot(x[shown], t[shown], color="black", lw=1, ls="--", zorder=1.5, gid="law")
         ax.set_xlabel(name)
     _scales(axes[0], ticks)
-    axes[0].set_ylabel("epoch of grokking")
+    axes[0].set_ylabel(what)
     entries = [
         (Line2D([], [], color=colour, marker="o", ms=4, mew=0, lw=1.4), series) for series, colour in colours.items()
     ]
