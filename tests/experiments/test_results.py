@@ -64,4 +64,4 @@ def test_the_gallery_shows_every_picture(shelf, rows):
     page = gallery(one, [row for row in rows if row["experiment"] == "si-dial"], "grokscope claims -o gallery.html")
     assert found[0].question in page
     assert "q = 64, no prior: 0 of " in page  # in the alternative text
-    assert page.count("data:image/webp") == len(found[0].plots) == 1
+    assert page.count("data:image/webp") == len(found[0].plots) > 0
