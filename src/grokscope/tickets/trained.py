@@ -12,7 +12,7 @@ import torch
 
 from ..errors import ConfigError
 from ..settings import require
-from ..theory import norm_ratio
+from ..theory import controlled_dense
 from .base import EVERY_PART, Drawn, FromRun, Ground, Masks, Origin, Part, Pruned, Weights, keep_top, pruned, tickets
 
 if TYPE_CHECKING:
@@ -90,8 +90,9 @@ class ControlledDense(Magnitude):
         weights, mask = self.beneath(ground), self.mask(ground)
         joined = torch.cat([w.flatten() for w in weights.values()])
         lives = torch.cat([_whole(mask.get(name), w).flatten() for name, w in weights.items()])
-        ratio = norm_ratio(joined, lives, 1.0 if self.norm == "l1" else 2.0)
-        return Drawn({name: ratio * w for name, w in weights.items()})
+        scaled = controlled_dense(joined, lives, 1.0 if self.norm == "l1" else 2.0)
+        parts = scaled.split([w.numel() for w in weights.values()])
+        return Drawn({name: part.view(w.shape) for (name, w), part in zip(weights.items(), parts, strict=True)})
 
 
 def _whole(mask: Tensor | None, weight: Tensor) -> Tensor:
