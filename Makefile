@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 # one thread a test worker: two threads each on two cores would be slower
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
 
-.PHONY: demo test test-all check docs clean
+.PHONY: demo test test-all check docs speed clean
 
 demo: $(VENV)/.installed
 	$(BIN)/grokscope demo
@@ -22,10 +22,15 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m grokscope.theory.index --check
+	$(BIN)/python -m grokscope.bench.page --check
 
-docs: $(VENV)/.installed
+docs: $(VENV)/.installed speed
 	$(BIN)/grokscope claims --markdown -o docs/gallery.html > docs/claims.md
 	$(BIN)/python -m grokscope.theory.index
+
+# docs/speed.md and its pictures from results/speed/*.json
+speed: $(VENV)/.installed
+	$(BIN)/python -m grokscope.bench.page
 
 clean:
 	rm -rf $(VENV) build dist demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -9,16 +9,25 @@ import pytest
 import torch
 
 import grokscope
+from grokscope import training
 from grokscope.config import Log, RunConfig
 from grokscope.errors import ConfigError, StoreError
+from grokscope.fleet import Effort, engine
+from grokscope.fleet.desk import Desk
 from grokscope.models.transformer import Transformer
 from grokscope.priors.kl import KL
-from grokscope.store import list_runs, read_checkpoint
+from grokscope.store import RunFolder, list_runs, read_checkpoint
 from grokscope.tasks.modular import Modular
 from grokscope.training import resolve_device, teacher_attention, train, train_all
 
 
-def test_train_and_load(tiny, tmp_path):
+@pytest.fixture(params=[0, 3], ids=["alone", "with clerks"])
+def clerks(request, monkeypatch):
+    """Fleets that do the host's work themselves, and fleets that have it done, as on a GPU."""
+    monkeypatch.setattr(engine, "Desk", lambda clerks: Desk(request.param))
+
+
+def test_train_and_load(tiny, tmp_path, clerks):
     runs = train(tiny, seeds=3, runs=tmp_path)
     assert [run.config["seed"] for run in runs] == [0, 1, 2]
     assert {run.status for run in runs} == {"done"}
@@ -44,7 +53,7 @@ def test_a_finished_run_is_not_trained_again(tiny, tmp_path):
     assert stamp == {path: path.stat().st_mtime_ns for path in stamp}
 
 
-def test_ctrl_c_keeps_everything_and_the_same_call_goes_on(tiny, tmp_path):
+def test_ctrl_c_keeps_everything_and_the_same_call_goes_on(tiny, tmp_path, clerks):
     config = replace(tiny, epochs=60)
 
     class PressAt:
@@ -69,7 +78,62 @@ def test_ctrl_c_keeps_everything_and_the_same_call_goes_on(tiny, tmp_path):
         assert left.equals(right)
 
 
-def test_a_full_disk_is_one_clear_error_and_nothing_is_lost(tiny, tmp_path, monkeypatch):
+@pytest.fixture
+def two_workers(monkeypatch):
+    """As on two cores with runs large enough."""
+    monkeypatch.setattr(training, "staffing", lambda configs, device: (min(2, len(configs)), 1))
+
+
+def test_two_workers_train_what_one_does(tiny, tmp_path, two_workers, monkeypatch, clerks):
+    configs = [replace(tiny, task=Modular(p=p), epochs=10, seed=s) for p in (5, 7) for s in range(3)]
+    effort = Effort()
+    two = train_all(configs, runs=tmp_path / "two", effort=effort)
+    assert effort.run_steps == 60
+    assert effort.seconds > 0
+    monkeypatch.undo()
+    one = train_all(configs, runs=tmp_path / "one")
+    for a, b in zip(two, one, strict=True):
+        assert (a.id, a.status, a.epoch) == (b.id, "done", 10)
+        left, right = read_checkpoint(a).tensors, read_checkpoint(b).tensors
+        assert all(torch.equal(left[name], right[name]) for name in right)
+
+
+def test_what_is_left_does_not_change_how_it_is_trained(tiny, tmp_path, monkeypatch):
+    """Lanes and threads follow from all that is wanted: three runs are never trained alone, even when one is left."""
+    seen = []
+
+    class Spy(training.Crew):
+        def __init__(self, groups, **options):
+            seen.append(([(group.lanes > 1, group.fewest) for group in groups], options["threads"]))
+            super().__init__(groups, **options)
+
+    monkeypatch.setattr(training, "Crew", Spy)
+    asked = []
+    monkeypatch.setattr(training, "staffing", lambda configs, device: asked.append(len(configs)) or (2, 1))
+    train(tiny, seeds=[0, 1], runs=tmp_path)
+    train(tiny, seeds=3, runs=tmp_path)
+    train(tiny, seeds=3, runs=tmp_path)
+    assert asked == [2, 3]
+    assert seen == [([(False, 1)], 1), ([(True, 2)], 1)]
+
+
+def test_ctrl_c_twice_stops_every_worker_at_once(tiny, tmp_path, two_workers, clerks):
+    class PressTwice:
+        def update(self, lanes, waiting):
+            if lanes[0].epoch == 20:
+                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    config = replace(tiny, epochs=100_000)
+    with pytest.raises(KeyboardInterrupt):
+        train(config, seeds=3, runs=tmp_path, progress=PressTwice())
+    assert all(run.epoch < 1000 for run in list_runs(tmp_path))
+    assert all(run.status == "done" for run in train(tiny, seeds=3, runs=tmp_path))
+    for run in list_runs(tmp_path):  # nothing is locked
+        RunFolder.create_or_open(tmp_path, run.id, run.config, device="").close()
+
+
+def test_a_full_disk_is_one_clear_error_and_nothing_is_lost(tiny, tmp_path, monkeypatch, clerks):
     config = replace(tiny, epochs=60, log=Log(every=5, keep=10))
     fsync, calls = os.fsync, []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -25,6 +26,7 @@ class Registry(Generic[T]):
         """The room whose files hold the entries."""
         self._entries: dict[str, T] = {}
         self._loaded = False
+        self._loading = threading.RLock()
 
     def register(self, name: str) -> Callable[[T], T]:
         def add(entry: T) -> T:
@@ -39,11 +41,12 @@ class Registry(Generic[T]):
 
     def entries(self) -> dict[str, T]:
         """All choices by name; the first call imports the room's files."""
-        if not self._loaded:
-            self._loaded = True
-            package = importlib.import_module(self.package)
-            for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-                importlib.import_module(f"{self.package}.{module.name}")
+        with self._loading:  # another thread waits until everything is there
+            if not self._loaded:
+                self._loaded = True
+                package = importlib.import_module(self.package)
+                for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+                    importlib.import_module(f"{self.package}.{module.name}")
         return self._entries
 
     def get(self, name: Any) -> T:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,8 +17,9 @@ import torch
 
 from .analysis import run_times
 from .config import RunConfig
+from .devices import device_name, resolve_device
 from .errors import ConfigError, StoreError
-from .fleet import Fleet, Job, Progress, pack, signature
+from .fleet import Crew, Effort, Group, Job, Progress, fitting_lanes, free_memory, pack, signature, staffing
 from .fleet.start import initial_weights
 from .models.lookup import plan
 from .priors.base import pooled_log_attention
@@ -54,7 +57,7 @@ def train(
     seeds    how many (0 … n−1), or which
     device   auto, cpu, cuda or cuda:1
     runs     folder that holds a folder per run
-    lanes    how many train at once; None chooses by device
+    lanes    how many train at once in a fleet; None chooses by memory
 
     Ctrl-C keeps what was trained: the runs come back with status "stopped", and the same call goes on from there.
     """
@@ -71,8 +74,12 @@ def train_all(
     lanes: int | None = None,
     progress: Progress | None = None,
     save_every: float = 20.0,
+    effort: Effort | None = None,
 ) -> list[RunInfo]:
-    """Train any configurations; those of equal shape share a fleet. Everything is checked before anything is written."""
+    """Train any configurations; those of equal shape share a fleet. Everything is checked before anything is written.
+
+    effort   what training takes is added to it
+    """
     wanted = {config.id: config.check() for config in configs}
     if not wanted:
         raise ConfigError("seeds", "no run was asked for")
@@ -91,22 +98,48 @@ def train_all(
             target = (lambda c=config: teacher_attention(c, runs)) if _teacher(config) else None
             origin = (lambda c=config: ticket_origin(c, runs)) if isinstance(config.ticket, FromRun) else None
             jobs.append((config, Job(config=config, sink=sink, target=target, origin=origin)))
-    sizes = Counter(signature(config) for config in wanted.values())
-    with graceful_interrupt() as interrupted:
-        for group in pack(jobs):
-            fleet = Fleet(
-                group,
-                lanes=lanes or default_lanes(place),
-                device=place,
-                progress=progress,
-                interrupted=interrupted,
-                save_every=save_every,
-                fewest=min(2, sizes[signature(group[0].config)]),
-            )
-            fleet.run()
-            if interrupted():
-                break
+    if jobs:
+        _train_jobs(jobs, list(wanted.values()), place, lanes, progress, save_every, effort or Effort())
     return [read_run(Path(runs) / id) for id in wanted if (Path(runs) / id).exists()]
+
+
+def _train_jobs(
+    jobs: list[tuple[RunConfig, Job]],
+    wanted: list[RunConfig],
+    device: torch.device,
+    lanes: int | None,
+    progress: Progress | None,
+    save_every: float,
+    effort: Effort,
+) -> None:
+    """How runs are trained (threads, one lane alone or several) follows from all that are wanted, whatever is left of them."""
+    packed, sizes = pack(jobs), Counter(signature(config) for config in wanted)
+    workers, threads = staffing(wanted, device)
+    alone = device.type == "cpu" and len(wanted) <= workers
+    workers = min(workers, len(jobs if device.type == "cpu" else packed))
+    groups, free = [], 0 if lanes else free_memory(device)
+    for group in packed:
+        template = group[0].config
+        several = sizes[signature(template)] > 1 and not alone
+        fit = lanes or fitting_lanes(template, len(group), device, free, workers)
+        groups.append(Group(waiting=deque(group), lanes=fit if several else 1, fewest=2 if several else 1))
+    begin = time.monotonic()
+    with graceful_interrupt() as interrupted:
+        crew = Crew(
+            groups,
+            workers=workers,
+            threads=threads,
+            device=device,
+            progress=progress,
+            interrupted=interrupted,
+            save_every=save_every,
+            tell=lambda line: print(line, file=sys.stderr),
+        )
+        try:
+            crew.run()
+        finally:
+            effort += crew.effort
+            effort.seconds += time.monotonic() - begin
 
 
 class StoredRun:
@@ -121,9 +154,9 @@ class StoredRun:
     def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
         self.folder = RunFolder.create_or_open(self.runs, self.config.id, self.config.to_dict(), device=self.device)
         saved = self.folder.latest_checkpoint()
+        self.history = _history(self.folder.metrics().to_pylist()) if saved else []
         if saved is None:
             return None
-        self.history = _history(self.folder.metrics().to_pylist())
         return saved.epoch, saved.metadata, saved.tensors
 
     def save(
@@ -235,33 +268,6 @@ def _ticket_epoch(info: RunInfo, epoch: int | str) -> int | None:
     return kept[0]
 
 
-def resolve_device(name: str) -> torch.device:
-    """auto is the GPU where there is one."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ConfigError("device", f"{name!r} is no device. Choose from: auto, cpu, cuda.") from None
-    if device.type not in ("cpu", "cuda"):
-        raise ConfigError("device", f"{name!r} is not supported. Choose from: auto, cpu, cuda.")
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("device", "cuda was asked for, but PyTorch sees no CUDA device here. Use --device cpu.")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ConfigError("device", f"{name}: there are only {torch.cuda.device_count()} CUDA devices")
-    return device
-
-
-def device_name(device: torch.device) -> str:
-    """What to call a device in a manifest."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
-
-
-def default_lanes(device: torch.device) -> int:
-    """On a CPU a few lanes fill the cores; a GPU wants many."""
-    return 16 if device.type == "cpu" else 256
-
-
 @contextmanager
 def graceful_interrupt() -> Iterator[Callable[[], bool]]:
     """Inside, Ctrl-C (or SIGTERM) sets a flag that the fleet reads between steps; a second one stops at once."""
@@ -294,7 +300,6 @@ def metrics_of(run: RunInfo) -> pd.DataFrame:
 __all__ = [
     "StoreError",
     "StoredRun",
-    "default_lanes",
     "metrics_of",
     "resolve_device",
     "teacher_attention",

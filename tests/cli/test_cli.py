@@ -118,16 +118,37 @@ def test_list_knows_every_room_and_setting(run):
     assert "parity" not in out
 
 
-def test_bench_reports_ratios_side_by_side(run):
-    code, out, _ = run("bench", *TINY, "--lanes", "1,2", "--seconds", "0.1", "--device", "cpu", "--json")
+def test_bench_reports_ratios_side_by_side(run, tmp_path):
+    words = ("bench", *TINY, "--lanes", "1,2", "--seconds", "0.1", "--device", "cpu", "-o", "speed.json")
+    code, out, _ = run(*words, "--json")
     assert code == 0
     result = json.loads(out)
-    assert "cpu" in result["device"]
+    assert result == json.loads((tmp_path / "speed.json").read_text())
+    assert "CPU" in result["device"]
+    assert result["command"].startswith("grokscope bench --set task.p=7")
     assert result["plain_run_steps_per_s"] > 0
     assert [row["lanes"] for row in result["fleet"]] == [1, 2]
     for row in result["fleet"]:
         assert row["ratio"] == pytest.approx(row["run_steps_per_s"] / result["plain_run_steps_per_s"], rel=0.02)
         assert 0 <= row["diagnostics"] < 1
+    code, out, _ = run("bench", "--from", "speed.json")
+    assert code == 0 and result["command"] in out and "× plain" in out
+    code, _, err = run("bench", "--from", "speed.json", "--pictures", ".")
+    assert (code, err) == (2, "--pictures: there is nothing to draw; add --scaling\n")
+    points = [
+        {"axis": "p", "value": p, "lanes": 1, "precision": "float32", "run_steps_per_s": 1.0, "limit": 2.0, "note": ""}
+        for p in (31, 61)
+    ]
+    (tmp_path / "speed.json").write_text(json.dumps(result | {"scaling": points}))
+    code, out, _ = run("bench", "--from", "speed.json", "--pictures", "drawn")
+    assert code == 0 and "How the cost grows" in out
+    assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == ["scaling.png", "scaling.svg"]
+
+
+def test_version(run):
+    from grokscope import __version__
+
+    assert run("--version") == (0, f"{__version__}\n", "")
 
 
 BAD = [
@@ -149,13 +170,17 @@ BAD = [
     (["train", "--device", "gpu"], "device: 'gpu' is"),
     (["train", "--device", "cuda:99"], "device: cuda"),
     (["train", "--runs", "file"], "file"),
-    (["train", "--lanes", "0"], "Invalid value for '--lanes'"),
+    (["train", "--lanes", "0"], "--lanes: '0' is neither auto nor a number from 1 on"),
     (["runs", "--runs", "nowhere"], "nowhere"),
     (["show", "abc", "--runs", "nowhere"], "nowhere"),
     (["report", "--runs", "nowhere"], "nowhere"),
     (["list", "taskz"], "list: no room is called 'taskz'. Did you mean tasks?"),
     (["list", "tasks", "modulr"], "task: no task is called 'modulr'. Did you mean modular?"),
     (["bench", "--lanes", "few"], "--lanes: 'few' is not a list of numbers such as 1,5,16"),
+    (["bench", "--precision", "fp32"], "precision: 'fp32' is not possible. Did you mean tf32?"),
+    (["bench", "--set", "model.heads=2"], "model: bench times the default transformer"),
+    (["bench", "--from", "missing.json"], "--from: missing.json cannot be read"),
+    (["bench", "--from", "broken.toml"], "--from: broken.toml is not JSON"),
     (["--load", "nothing.py", "runs"], "--load: nothing.py is not a file"),
     (["demo", "--seeds", "-1"], "--seeds: '-1' names no seed"),
 ]

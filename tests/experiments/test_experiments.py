@@ -19,6 +19,12 @@ from grokscope.store.results import Results, load_results, save_results
 from grokscope.training import train_all
 
 
+def test_experiments_follow_the_papers_and_their_figures():
+    names = list(all_experiments())
+    wanted = ["si-fig2", "si-fig10", "si-dial", "gt-fig2a", "gt-fig2b", "gt-fig13", "gt-table1", "ib-placement"]
+    assert [name for name in names if name in wanted] == wanted
+
+
 @pytest.mark.parametrize("name", list(all_experiments()))
 @pytest.mark.parametrize("scale", ["quick", "full"])
 def test_every_experiment_is_well_formed(name, scale):
@@ -159,7 +165,7 @@ def test_end_to_end_at_toy_size(tiny, tmp_path, monkeypatch):
     assert [row["claim"] for row in first] == ["starvation", "resurgence"]
     assert all(row["test"] for row in first)
     assert [run.seed for run in curves_from(again)] == [0, 1] * 3
-    stems = draw(experiment, again, folder)
+    stems = draw([(experiment, again, folder)])
     assert all(stem.with_suffix(suffix).stat().st_size > 1000 for stem in stems for suffix in (".svg", ".png"))
     shelf = load_shelf(tmp_path / "results", "full")
     assert len(shelf.rows()) == 2
@@ -185,4 +191,4 @@ def test_tickets_end_to_end_count_what_they_cost(tiny, tmp_path):
         assert row["t_total_end"] == row["epoch"] + paid
     assert fits(experiment, kept)
     assert [row["claim"] for row in rulings(experiment, kept)] == [claim.name for claim in experiment.claims]
-    assert [drawn.name for drawn in figures(experiment, kept)] == ["accuracy-q-16", "times-q-16"]
+    assert [drawn.file for drawn in figures(experiment, kept)] == ["accuracy-q-16", "times-q-16"]

@@ -3,9 +3,32 @@
 from pathlib import Path
 
 import pandas as pd
+import pytest
+import torch
 
 from grokscope.experiments import collect
 from grokscope.store import RunInfo
+
+
+@pytest.fixture
+def four_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_probes_have_few_threads_and_give_them_back(monkeypatch, four_threads):
+    run = RunInfo(id="run", path=Path("nowhere"), status="done", config={"seed": 0})
+    monkeypatch.setattr(
+        collect.probes, "get", lambda name: lambda stored: pd.DataFrame({"threads": [torch.get_num_threads()]})
+    )
+    assert collect.probe_tables(["threads"], [run], ["dense"])["threads"]["threads"].tolist() == [2]
+    assert torch.get_num_threads() == 4
+    monkeypatch.setattr(collect.probes, "get", lambda name: lambda stored: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        collect.probe_tables(["broken"], [run], ["dense"])
+    assert torch.get_num_threads() == 4
 
 
 def test_large_tables_are_kept_of_the_lowest_seed_alone(monkeypatch):

@@ -56,7 +56,7 @@ def test_the_gallery_in_the_docs_says_what_the_ledger_says(shelf, rows):
 
 
 def test_the_gallery_shows_every_picture(shelf, rows):
-    """One picture of one experiment stands for all: drawing seventy takes minutes."""
+    """One picture of one experiment stands for all: drawing all takes minutes."""
     from grokscope.experiments.gallery import gallery
 
     (found,) = [pair for pair in shelf.found if pair[0].name == "si-dial"]

@@ -61,7 +61,13 @@ def test_entropy_stands_above_what_is_kept(logged, kept):
 def test_movement_has_three_kinds_of_features_in_two_rows(moved):
     figure = ib.feature_movement(moved)
     assert len(figure.axes) == 6
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*ib.FEATURES, "test accuracy", "grokking"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "hidden layer",
+        "pooled features",
+        "embeddings",
+        "test accuracy (upper panels)",
+        "grokking",
+    ]
     (first, *_) = drawn(figure, "hidden_start")
     np.testing.assert_allclose(first.get_ydata(), np.linspace(0.9, 0.2, 5))
     assert len(drawn(figure, "embedding_moved")) == 9

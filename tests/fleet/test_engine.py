@@ -1,12 +1,15 @@
 """The loop: retire, refill, diverge, interrupt."""
 
+import time
 from dataclasses import replace
 
+import pytest
 import torch
 
 from grokscope.config import Log, RunConfig, Stop
 from grokscope.errors import StoreError
-from grokscope.fleet import Fleet, Job, pack, signature
+from grokscope.fleet import Fleet, Job, engine, pack, signature
+from grokscope.fleet.desk import Desk
 from grokscope.fleet.rules import Rules
 from grokscope.models.transformer import Transformer
 from grokscope.optim.adamw import AdamW
@@ -16,6 +19,13 @@ from grokscope.tasks.modular import Modular
 CPU = torch.device("cpu")
 
 
+@pytest.fixture(params=[0, 2], ids=["alone", "with clerks"])
+def clerks(request, monkeypatch):
+    """Fleets that do the host's work themselves, and fleets that have it done."""
+    monkeypatch.setattr(engine, "Desk", lambda clerks: Desk(request.param))
+    return request.param
+
+
 def run_fleet(configs, memory, lanes=2, **options):
     jobs = [Job(config=config, sink=memory()) for config in configs]
     fleet = Fleet(jobs, lanes=lanes, device=CPU, **options)
@@ -23,17 +33,17 @@ def run_fleet(configs, memory, lanes=2, **options):
     return fleet, [job.sink for job in jobs]
 
 
-def test_every_run_is_trained_to_its_own_last_epoch(tiny, memory):
+def test_every_run_is_trained_to_its_own_last_epoch(tiny, memory, clerks):
     configs = [replace(tiny, seed=seed, epochs=epochs) for seed, epochs in enumerate((12, 5, 7, 20, 3))]
     fleet, sinks = run_fleet(configs, memory, lanes=2)
     for config, sink in zip(configs, sinks, strict=True):
         assert [row["epoch"] for row in sink.rows] == sorted({*range(0, config.epochs, 5), config.epochs})
         assert sink.status == "done"
         assert sink.closed
-    assert fleet.run_steps == sum(config.epochs for config in configs)
+    assert fleet.effort.run_steps == sum(config.epochs for config in configs)
 
 
-def test_a_refilled_lane_starts_from_its_own_seed(tiny, memory):
+def test_a_refilled_lane_starts_from_its_own_seed(tiny, memory, clerks):
     configs = [replace(tiny, seed=seed) for seed in range(4)]
     _, narrow = run_fleet(configs, memory, lanes=2)
     _, wide = run_fleet(configs, memory, lanes=4)
@@ -87,7 +97,7 @@ def test_stopping_can_be_switched_off(tiny):
     assert rules.judge({"epoch": 100, "train_loss": 0.1, "test_accuracy": 1.0}) == "grokked"
 
 
-def test_interrupting_saves_every_lane_and_resuming_gives_the_same_bits(tiny, memory):
+def test_interrupting_saves_every_lane_and_resuming_gives_the_same_bits(tiny, memory, clerks):
     configs = [replace(tiny, seed=seed, epochs=30) for seed in range(2)]
     _, through = run_fleet(configs, memory)
     calls = iter(range(100))
@@ -100,7 +110,7 @@ def test_interrupting_saves_every_lane_and_resuming_gives_the_same_bits(tiny, me
         assert [row["train_loss"] for row in whole.rows] == [row["train_loss"] for row in first.rows + job.sink.rows]
 
 
-def test_a_failing_folder_does_not_lose_the_others(tiny, memory):
+def test_a_failing_folder_does_not_lose_the_others(tiny, memory, clerks):
     class Locked(memory):
         def resume(self):
             raise StoreError("locked")
@@ -119,7 +129,7 @@ def test_a_failing_folder_does_not_lose_the_others(tiny, memory):
     assert longer.sink.closed
 
 
-def test_kept_checkpoints_come_at_their_interval(tiny, memory):
+def test_kept_checkpoints_come_at_their_interval(tiny, memory, clerks):
     _, (sink,) = run_fleet([replace(tiny, epochs=20, log=Log(every=5, keep=10))], memory)
     assert [(epoch, keep) for epoch, _, keep in sink.saves] == [(10, True), (20, False)]
 
@@ -145,3 +155,73 @@ def test_packing_goes_by_shape_not_by_name(tiny):
     assert len({signature(config) for config in (tiny, *others)}) == 4
     groups = pack([(config, number) for number, config in enumerate([*same, *others, tiny])])
     assert groups == [[0, 1, 2, 3, 4, 8], [5], [6], [7]]
+
+
+def test_runs_that_stopped_between_evaluations_are_joined_at_one(tiny, memory, clerks):
+    """The fresh run waits for the resumed ones' evaluation at epoch 15: from then on all are due at the same time."""
+    configs = [replace(tiny, seed=seed, epochs=40) for seed in range(3)]
+    calls = iter(range(100))
+    _, stopped = run_fleet(configs[:2], memory, interrupted=lambda: next(calls) == 13)
+    jobs = [Job(config=c, sink=memory(s.saved)) for c, s in zip(configs[:2], stopped, strict=True)]
+    jobs.append(Job(config=configs[2], sink=memory()))
+    seen = []
+
+    class Watch:
+        def update(self, lanes, waiting):
+            seen.append(sorted(lane.epoch for lane in lanes))
+
+    Fleet(jobs, lanes=3, device=CPU, progress=Watch()).run()
+    assert seen[:4] == [[15, 15], [0, 15, 15], [5, 20, 20], [10, 25, 25]]
+    assert [[row["epoch"] for row in job.sink.rows] for job in jobs] == [list(range(15, 45, 5))] * 2 + [
+        list(range(0, 45, 5))
+    ]
+
+
+def test_runs_out_of_step_with_each_other_train_all_the_same(tiny, memory, clerks):
+    """Stopped at 13 and at 7: the second joins at the first one's evaluation, and keeps its own."""
+    jobs = []
+    for seed, epoch in enumerate((13, 7)):
+        config, calls = replace(tiny, seed=seed, epochs=30), iter(range(100))
+        _, (sink,) = run_fleet([config], memory, interrupted=lambda calls=calls, at=epoch: next(calls) == at, fewest=2)
+        jobs.append(Job(config=config, sink=memory(sink.saved)))
+    Fleet(jobs, lanes=2, device=CPU, fewest=2).run()
+    assert [[row["epoch"] for row in job.sink.rows] for job in jobs] == [[15, 20, 25, 30], [10, 15, 20, 25, 30]]
+    _, whole = run_fleet([job.config for job in jobs], memory)
+    for job, other in zip(jobs, whole, strict=True):
+        assert all(torch.equal(job.sink.saved[2][name], other.saved[2][name]) for name in other.saved[2])
+
+
+def test_idle_lanes_go_when_they_have_cost_enough(tiny, memory, monkeypatch):
+    configs = [replace(tiny, seed=seed, epochs=epochs) for seed, epochs in enumerate((10, 10, 40, 40))]
+    at_once, _ = run_fleet(configs, memory, lanes=4)
+    assert at_once.effort.lane_steps == at_once.effort.run_steps == 100
+    monkeypatch.setitem(engine.PATIENCE, "cpu", 3600.0)
+    never, _ = run_fleet(configs, memory, lanes=4)
+    assert (never.effort.run_steps, never.effort.lane_steps) == (100, 160)
+    assert never.effort.to_dict()["lanes_busy"] == 0.625
+
+
+def test_saving_that_takes_long_is_done_less_often(tiny, memory, monkeypatch):
+    """A clock that only saving moves (by 2 s) and evaluating (by 1 s): saves at most every 40 s, 5 % of the time."""
+    now = [0.0]
+
+    class Clock:
+        perf_counter = staticmethod(time.perf_counter)
+
+        @staticmethod
+        def monotonic():
+            return now[0]
+
+    class Slow(memory):
+        def save(self, **what):
+            now[0] += 2.0
+            super().save(**what)
+
+    class Tick:
+        def update(self, lanes, waiting):
+            now[0] += 1.0
+
+    monkeypatch.setattr(engine, "time", Clock)
+    job = Job(config=replace(tiny, epochs=100, log=Log(every=1)), sink=Slow())
+    Fleet([job], lanes=1, device=CPU, save_every=4.0, progress=Tick()).run()
+    assert [epoch for epoch, _, _ in job.sink.saves] == [4, 45, 86, 100]

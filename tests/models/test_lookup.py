@@ -81,15 +81,40 @@ import torch
 from grokscope.kernels import lookup as kernels
 from grokscope.models import lookup as plain
 torch.manual_seed(0)
-for examples, length, vocabulary, width in ((50, 4, 7, 5), (33, 1, 2, 1), (3, 5, 40, 64)):
-    p = plain.plan(torch.randint(0, vocabulary, (examples, length)), vocabulary, length)
-    table, weight = torch.randn(vocabulary * length, width), torch.rand(examples, length)
-    grad, reads = torch.randn(examples, width), torch.randn(examples * length, width)
-    close = torch.testing.assert_close
-    close(kernels.pool_forward(table, weight, p.row), plain._pool_forward(table, weight, p.row))
-    close(kernels.pool_weight_backward(grad, table, p.row), plain._pool_weight_backward(grad, table, p.row))
-    close(kernels.row_sums(grad, p.order, p.starts, weight, length), plain._row_sums(grad, p, weight, length))
-    close(kernels.row_sums(reads, p.order, p.starts, None, 1), plain._row_sums(reads, p, None, 1))
+close = torch.testing.assert_close
+for runs, examples, length, vocabulary, width in ((2, 20, 4, 5, 5), (3, 33, 1, 2, 1), (1, 3, 5, 4, 16)):
+    p = plain.plan(torch.randint(0, vocabulary, (runs, examples, length)), vocabulary, length)
+    table, weight = torch.randn(runs, vocabulary * length, width), torch.rand(runs, examples, length)
+    grad, reads = torch.randn(runs, examples, width), torch.randn(runs, examples * length, width)
+    token, place = torch.randn(runs, vocabulary, width), torch.randn(runs, length, width)
+    found = (
+        kernels.gather(table, p.row),
+        kernels.pool_forward(table, weight, p.row),
+        kernels.pool_weight_backward(grad, table, p.row),
+        kernels.row_sums(grad, p.order, p.starts, weight, length),
+        kernels.row_sums(reads, p.order, p.starts, None, 1),
+        kernels.distances(table, grad, p.row),
+        kernels.added(token, place),
+        *kernels.added_backward(table, vocabulary),
+    )
+    for i in range(runs):
+        own, t, w, g = plain.Plan(*(part[i] for part in p)), table[i], weight[i], grad[i]
+        wanted = (
+            t[own.row],
+            plain._pool_forward(t, w, own.row),
+            plain._pool_weight_backward(g, t, own.row),
+            plain._row_sums(g, own, w, length),
+            plain._row_sums(reads[i], own, None, 1),
+            (t[own.row] - g[:, None]).norm(dim=-1),
+            (token[i][:, None] + place[i]).flatten(0, 1),
+            t.view(vocabulary, length, width).sum(1),
+            t.view(vocabulary, length, width).sum(0),
+        )
+        for ours, by_hand in zip(found, wanted, strict=True):
+            close(ours[i], by_hand)
+    alone = plain.Plan(*(part[0] for part in p))
+    close(kernels.pool_forward(table[0], weight[0], alone.row), found[1][0])
+    close(kernels.row_sums(grad[0], alone.order, alone.starts, weight[0], length), found[3][0])
 print("same")
 """
     environment = os.environ | {"TRITON_INTERPRET": "1"}

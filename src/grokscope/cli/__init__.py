@@ -7,12 +7,12 @@ from typing import NoReturn
 
 from ..errors import GrokscopeError, nearest
 from .app import app
+from .front import COMMANDS, register
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command; every error a user can mend is one line on stderr and exit code 2."""
-    from . import audit, look, probes, science, theory, work  # noqa: F401  (they register their commands)
-
+    register(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(args=arguments, standalone_mode=False)
     except GrokscopeError as error:
@@ -40,8 +40,5 @@ def _usage(message: str) -> str:
     message = " ".join(message.split())
     if message.startswith("No such command"):
         word = message.split("'")[1]
-        commands = [
-            command.name or command.callback.__name__ for command in app.registered_commands if command.callback
-        ]
-        return f"no such command: {word}. {nearest(word, commands)}"
+        return f"no such command: {word}. {nearest(word, COMMANDS)}"
     return message

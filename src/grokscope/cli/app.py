@@ -10,9 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ConfigError, GrokscopeError
+from .front import Front
 
 app = typer.Typer(
     name="grokscope",
+    cls=Front,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -34,10 +36,37 @@ Device = Annotated[
     str,
     typer.Option("--device", metavar="auto | cpu | cuda", help="Where to train; auto takes the GPU if there is one."),
 ]
+
+
+def parse_lanes(text: str) -> int | None:
+    """`auto`, or a number."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError("--lanes", f"{text!r} is neither auto nor a number from 1 on")
+    return int(text)
+
+
 Lanes = Annotated[
-    int | None, typer.Option("--lanes", min=1, help="How many runs train at once; by default the device decides.")
+    int | None,
+    typer.Option(
+        "--lanes",
+        metavar="auto | N",
+        parser=parse_lanes,
+        show_default="auto",
+        help="How many runs of equal shape train at once in one fleet; auto goes by free memory. Halved when memory runs out.",
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress display.")]
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and stop."""
+    if wanted:
+        from .. import __version__
+
+        print(__version__)
+        raise typer.Exit
 
 
 @app.callback()
@@ -48,13 +77,10 @@ def root(
             "--load", metavar="FILE.py", help="Import a file of yours first: what it registers can be used by name."
         ),
     ] = None,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=print_version)
+    ] = False,
 ) -> None:
-    if version:
-        from .. import __version__
-
-        print(__version__)
-        raise typer.Exit
     for path in load or []:
         load_file(path)
 

@@ -22,7 +22,8 @@ SHOWN = 15
 
 
 class Display:
-    """Told by the fleet about its lanes; draws a live table on a terminal, a line every ten seconds elsewhere."""
+    """Told by the fleets about their lanes, one fleet at a time; draws a live table on a terminal, a line every ten seconds
+    elsewhere, of all fleets together."""
 
     def __init__(self, configs: Sequence[RunConfig], conditions: Sequence[str] | None = None):
         self.total = len(configs)
@@ -54,10 +55,16 @@ class Display:
             self.last = now
             print(self._line(waiting), file=sys.stderr, flush=True)
 
-    def _left(self) -> float:
-        """Seconds to the last epoch of the slowest run, if none ends early."""
+    def _left(self, waiting: int) -> float:
+        """Seconds to the last epoch of the last run, if none ends early and those that wait are like those in training."""
         active = [lane for lane in self.lanes.values() if lane.status == "running" and lane.epoch]
-        return max((lane.seconds / lane.epoch * (lane.job.config.epochs - lane.epoch) for lane in active), default=0.0)
+        if not active:
+            return 0.0
+        whole = [lane.seconds / lane.epoch * lane.job.config.epochs for lane in active]
+        longest = max(
+            seconds * (1 - lane.epoch / lane.job.config.epochs) for seconds, lane in zip(whole, active, strict=True)
+        )
+        return longest + waiting * sum(whole) / len(whole) / len(active)
 
     def _line(self, waiting: int) -> str:
         active = [lane for lane in self.lanes.values() if lane.status == "running"]
@@ -65,7 +72,7 @@ class Display:
         epochs = f"epoch {min(lane.epoch for lane in active)}" if active else ""
         best = max((lane.last.get("test_accuracy", 0.0) for lane in active), default=0.0)
         counts = f"{over} of {self.total} runs over, {len(active)} training, {waiting} waiting"
-        return f"{counts}, {epochs}, best test accuracy {best:.0%}, at most {_clock(self._left())} left"
+        return f"{counts}, {epochs}, best test accuracy {best:.0%}, at most {_clock(self._left(waiting))} left"
 
     def _table(self, waiting: int) -> Any:
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -83,9 +90,8 @@ class Display:
             table.add_row(self.names[config.id], f"{lane.epoch} / {config.epochs}", *numbers, state)
         hidden = f"{len(self.lanes) - SHOWN} more runs · " if len(self.lanes) > SHOWN else ""
         queue = f"{waiting} waiting · " if waiting else ""
-        table.caption = (
-            f"{hidden}{queue}{_clock(time.monotonic() - self.begin)} so far · at most {_clock(self._left())} left"
-        )
+        spent, left = _clock(time.monotonic() - self.begin), _clock(self._left(waiting))
+        table.caption = f"{hidden}{queue}{spent} so far · at most {left} left"
         return table
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..config import RunConfig
     from ..experiments import Experiment
     from ..experiments.base import Scale
+    from ..fleet import Effort
     from ..store import RunInfo
     from ..store.results import Results as Stored
 
@@ -66,7 +67,10 @@ def reproduce(
     import pandas as pd
 
     from ..experiments.collect import effort
-    from ..experiments.ledger import rulings
+    from ..experiments.ledger import draw, rulings
+    from ..fleet import Effort
+    from ..store.results import save_results
+    from .session import print_effort
 
     chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     scale: Scale = "full" if full else "quick"
@@ -76,19 +80,23 @@ def reproduce(
         asked = {experiment.name: asked[experiment.name] for experiment in chosen}
     everything = [one for some in asked.values() for one in some]
     begin, before = time.perf_counter(), _steps(everything, runs)
-    stored = _train(everything, runs, device, lanes, quiet or as_json)
+    spent_on = Effort()
+    stored = _train(everything, runs, device, lanes, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
-    rows, tables = [], []
+    rows, drawn = [], []
     for experiment in chosen:
-        kept = _collect(experiment, scale, asked[experiment.name], stored, results, device)
-        tables.append(kept.runs)
+        kept = _collect(experiment, scale, asked[experiment.name], stored, device)
+        drawn.append((experiment, kept, save_results(results, kept)))
         rows += (own := rulings(experiment, kept))
         if not as_json:
             _print(own)
+    draw(drawn)
     if as_json:
         print(json.dumps(rows, indent=1))
+        print_effort(spent_on, as_json)
         return
-    total = effort(pd.concat(tables))
+    total = effort(pd.concat([kept.runs for _, kept, _ in drawn]))
+    print_effort(spent_on, as_json)
     print(f"\n{now:,} optimizer steps were trained now, in {spent:,.0f} seconds.")
     print(f"In all: {total['runs']:,} runs, {total['run_steps']:,} steps, {total['seconds']:,.0f} seconds of steps.")
 
@@ -104,7 +112,7 @@ def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
     return True
 
 
-def _train(asked: Asked, runs: Path, device: str, lanes: int | None, quiet: bool) -> dict[str, RunInfo]:
+def _train(asked: Asked, runs: Path, device: str, lanes: int | None, quiet: bool, effort: Effort) -> dict[str, RunInfo]:
     """All runs of all experiments, those that others refer to first; by id."""
     from ..experiments.base import in_stages
     from .session import stop_here_if_interrupted, train_and_show
@@ -114,7 +122,9 @@ def _train(asked: Asked, runs: Path, device: str, lanes: int | None, quiet: bool
     begun: list[RunConfig] = []
     for stage in in_stages([config for _, config in wanted.values()]):
         conditions = [wanted[config.id][0] for config in stage]
-        trained += train_and_show(stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions)
+        trained += train_and_show(
+            stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions, effort=effort
+        )
         begun += stage
         stop_here_if_interrupted(begun, trained)
     return {run.id: run for run in trained}
@@ -128,15 +138,11 @@ def _steps(asked: Asked, runs: Path) -> int:
     return sum(read_run(runs / id).epoch * c.steps_per_epoch for id, c in configs.items() if (runs / id).exists())
 
 
-def _collect(
-    experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], results: Path, device: str
-) -> Stored:
-    """One experiment's results, stored with their pictures."""
+def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str) -> Stored:
+    """One experiment's results."""
     from .. import __version__
     from ..experiments.collect import effort, probe_tables, run_rows
-    from ..experiments.ledger import draw
     from ..store.results import Results as Stored
-    from ..store.results import save_results
 
     arms, own = [arm for arm, _ in asked], [stored[config.id] for _, config in asked]
     table, curves = run_rows(own, arms)
@@ -149,17 +155,14 @@ def _collect(
         "device": own[0].manifest.get("device", ""),
         **effort(table),
     }
-    kept = Stored(about, table, curves, probe_tables(experiment.probes, own, arms))
-    folder = save_results(results, kept)
-    draw(experiment, kept, folder)
-    return kept
+    return Stored(about, table, curves, probe_tables(experiment.probes, own, arms))
 
 
 def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
     """Add what each run would have taken with the device to itself, from timing a few epochs of each arm now."""
     from ..bench import FleetLoop
+    from ..devices import resolve_device
     from ..experiments.collect import priced
-    from ..training import resolve_device
 
     timed = {}
     for arm, config in dict(reversed(asked)).items():  # the first seed of each
@@ -202,8 +205,7 @@ def claims(
         raise ConfigError("--results", f"{results} holds no {scale} results yet; run grokscope reproduce")
     rows = shelf.rows()
     if pictures:
-        for experiment, stored in shelf.found:
-            draw(experiment, stored, pictures)
+        draw((experiment, stored, pictures) for experiment, stored in shelf.found)
     if output:
         from ..experiments.gallery import gallery
         from ..store import save_file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from ..config import RunConfig
+    from ..fleet import Effort
     from ..store import RunInfo
 
 
@@ -28,15 +30,28 @@ def train_and_show(
     lanes: int | None,
     quiet: bool,
     conditions: Sequence[str] | None = None,
+    effort: Effort | None = None,
 ) -> list[RunInfo]:
-    """Train with a live display, unless quiet; `conditions` name what each run is."""
+    """Train with a live display, unless quiet.
+
+    conditions   name what each run is
+    effort       what training takes is added to it
+    """
     from ..training import train_all
     from .progress import Display
 
     if quiet:
-        return train_all(configs, device=device, runs=runs, lanes=lanes)
+        return train_all(configs, device=device, runs=runs, lanes=lanes, effort=effort)
     with Display(configs, conditions) as display:
-        return train_all(configs, device=device, runs=runs, lanes=lanes, progress=display)
+        return train_all(configs, device=device, runs=runs, lanes=lanes, progress=display, effort=effort)
+
+
+def print_effort(effort: Effort, as_json: bool) -> None:
+    """One line, if anything was trained; for machines on stderr, beside the results on stdout."""
+    if effort.run_steps and as_json:
+        print(json.dumps({"effort": effort.to_dict()}), file=sys.stderr)
+    elif effort.run_steps:
+        print(f"\n{effort}")
 
 
 def stop_here_if_interrupted(configs: Sequence[RunConfig], stored: Sequence[RunInfo]) -> None:

@@ -1,22 +1,20 @@
-"""Commands that train: demo, train, sweep, bench."""
+"""Commands that train: demo, train, sweep."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .app import Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
-from .session import command_line, stop_here_if_interrupted, train_and_show
+from .session import command_line, print_effort, stop_here_if_interrupted, train_and_show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..config import RunConfig
-    from ..store import RunInfo
 
 
 @app.command()
@@ -103,8 +101,7 @@ def train(
     chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
     config = read_config(file, chosen | parse_sets(settings))
     configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
-    stored = train_and_show(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json)
-    _report(configs, stored, as_json)
+    _train_and_report(configs, runs, device, lanes, quiet, as_json)
 
 
 @app.command()
@@ -141,56 +138,20 @@ def sweep(
     from ..sweeps import read_grid
 
     configs = read_grid(file, parse_sets(settings), parse_seeds(seeds) if seeds else None)
-    stored = train_and_show(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json)
-    _report(configs, stored, as_json)
+    _train_and_report(configs, runs, device, lanes, quiet, as_json)
 
 
-@app.command()
-def bench(
-    settings: Sets = None,
-    lanes: Annotated[str, typer.Option(help="Lane counts to time.")] = "1,5,16,64,256",
-    seconds: Annotated[float, typer.Option(min=0.1, help="About how long each is timed.")] = 5.0,
-    device: Device = "auto",
-    as_json: Json = False,
+def _train_and_report(
+    configs: Sequence[RunConfig], runs: Path, device: str, lanes: int | None, quiet: bool, as_json: bool
 ) -> None:
-    """How fast: the fleet at several lane counts beside a plain training loop, in one run on one device.
-
-    A run-step is one optimizer step of one run; the ratio compares with the plain loop.
-    """
-    from ..bench import bench as measure
-    from ..errors import ConfigError
-    from ..sweeps import read_config
-    from ..training import resolve_device
-
-    try:
-        counts = [int(word) for word in lanes.split(",")]
-        if min(counts) < 1:
-            raise ValueError
-    except ValueError:
-        raise ConfigError("--lanes", f"{lanes!r} is not a list of numbers such as 1,5,16") from None
-    config = read_config(None, parse_sets(settings)).check()
-    place = resolve_device(device)
-    result = measure(config, counts, place, seconds, tell=lambda what: print(f"timing {what} …", file=sys.stderr))
-    if as_json:
-        print(json.dumps(result, indent=1))
-        return
-    print(f"{result['device']}, {result['precision']}\n\n{'':>10}  run-steps/s   ratio  diagnostics")
-    print(f"{'plain loop':>10}  {result['plain_run_steps_per_s']:11.1f}   1.00")
-    for row in result["fleet"]:
-        if row["run_steps_per_s"] is None:
-            print(f"{row['lanes']:>4} lanes  out of memory")
-        else:
-            print(
-                f"{row['lanes']:>4} lanes  {row['run_steps_per_s']:11.1f}  {row['ratio']:6.2f}  {row['diagnostics']:11.1%}"
-            )
-    print("\ndiagnostics: the share of the fleet's time spent on evaluations, all measures included")
-
-
-def _report(configs: Sequence[RunConfig], stored: list[RunInfo], as_json: bool) -> None:
+    from ..fleet import Effort
     from .look import as_objects, table_of_runs
 
+    effort = Effort()
+    stored = train_and_show(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json, effort=effort)
     if as_json:
         print(json.dumps(as_objects(stored), indent=1))
     else:
         table_of_runs(stored)
+    print_effort(effort, as_json)
     stop_here_if_interrupted(configs, stored)

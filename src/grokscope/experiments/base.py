@@ -25,6 +25,8 @@ Scale = Literal["quick", "full"]
 Settings = Mapping[str, Any]
 REFERENCES = (("prior", "teacher"), ("ticket", "run"))
 """Settings that name another run."""
+PAPERS = ("structural-inference", "grokking-tickets", "inductive-bias")
+"""The papers, in the order in which their experiments are listed."""
 Arms = dict[str, dict[str, Any]]
 """Dotted settings by the arm's name."""
 
@@ -162,17 +164,18 @@ def experiment(**what: Any) -> Experiment:
 
 
 def all_experiments() -> dict[str, Experiment]:
-    """Every experiment by name: the papers' figures in their order, then the rest."""
+    """Every experiment by name: paper after paper, its figures in their order, then the rest."""
     package = importlib.import_module(__package__)
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
         importlib.import_module(f"{__package__}.{module.name}")
-    return dict(sorted(_experiments.items(), key=lambda item: _place(item[0])))
+    return dict(sorted(_experiments.items(), key=lambda item: _place(item[1])))
 
 
-def _place(name: str) -> tuple[bool, str, int, str]:
-    """si-fig2 comes before si-fig10, and both before si-dial."""
-    found = re.fullmatch(r"(.*-fig)(\d+)(.*)", name)
-    return (False, found[1], int(found[2]), found[3]) if found else (True, name, 0, "")
+def _place(experiment: Experiment) -> tuple[int, bool, int, str]:
+    """si-fig2 comes before si-fig10, both before si-dial, and all three before gt-fig2a."""
+    paper = PAPERS.index(experiment.paper) if experiment.paper in PAPERS else len(PAPERS)
+    figure = re.search(r"-fig(\d+)", experiment.name)
+    return paper, figure is None, int(figure[1]) if figure else 0, experiment.name
 
 
 def find_experiment(name: str) -> Experiment:

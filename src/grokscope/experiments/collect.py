@@ -11,7 +11,7 @@ import pandas as pd
 from ..analysis import find_phases, run_times
 from ..config import RunConfig
 from ..figures import RunCurves
-from ..probes import Stored, probes
+from ..probes import Stored, few_threads, probes
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
 from ..tickets.base import FromRun
@@ -53,6 +53,7 @@ def run_rows(runs: Sequence[RunInfo], arms: Sequence[str]) -> tuple[pd.DataFrame
     return _plain(table[keep]), pd.concat(curves, ignore_index=True)
 
 
+@few_threads()
 def probe_tables(names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[str]) -> dict[str, pd.DataFrame]:
     """What each probe finds in the runs' checkpoints."""
     tables: dict[str, pd.DataFrame] = {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..figures import outcomes
-from ..figures.style import look
+from ..figures.style import to_file
 from ..report import Page, Picture, Section, render
 from ..store.results import Results
 from .base import Experiment
@@ -18,8 +18,8 @@ from .ledger import Shelf, figures
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS, DPI = 64, 130
-"""Colours of a picture, and dots an inch: the page holds many pictures."""
+COLOURS, DPI = 128, 130
+"""Colours of a picture, and dots an inch: the page holds many pictures. With 64 colours two phases can look alike."""
 
 WORDS = {
     "holds": "hold",
@@ -75,8 +75,8 @@ def _pictures(experiment: Experiment, results: Results) -> list[Picture]:
         shown = "; ".join(f"{arm}: {outcome}" for arm, outcome in told.items() if arm.startswith(drawn.part))
         pictures.append(
             Picture(
-                name=f"{experiment.name}-{drawn.name}",
-                title=f"{drawn.name.split('-')[0].capitalize()}" + (f", {drawn.part}" if drawn.part else ""),
+                name=f"{experiment.name}-{drawn.file}",
+                title=drawn.name.replace("-", " ").capitalize() + (f", {drawn.part}" if drawn.part else ""),
                 caption=drawn.caption,
                 alt=shown,
                 width=width,
@@ -91,10 +91,8 @@ def small_picture(figure: Figure) -> bytes:
     """WebP with few colours and without loss: half the size of PNG."""
     from PIL import Image
 
-    drawn, packed = io.BytesIO(), io.BytesIO()
-    with look():
-        figure.savefig(drawn, format="png", dpi=DPI)
-    with Image.open(drawn) as picture:
+    packed = io.BytesIO()
+    with Image.open(io.BytesIO(to_file(figure, "png", dpi=DPI))) as picture:
         few = picture.convert("RGB").quantize(COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
         few.convert("RGB").save(packed, format="WEBP", lossless=True, quality=75, method=4)
     return packed.getvalue()

@@ -63,6 +63,7 @@ def _within(results: Results) -> Ruling:
 
 
 def scatter(results: Results) -> Figure:
+    """Test accuracy of every checkpoint that has memorised, against three measures of compressibility, with rank correlations."""
     table = points(results)
     words = {
         "participation_ratio": "participation ratio of the hidden layer",

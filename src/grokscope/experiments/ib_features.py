@@ -60,12 +60,14 @@ def _lazier(results: Results) -> Ruling:
     own = runs[runs["arm"].isin(SCALES)]
     found = rank_correlation(own["model.readout_scale"], own["likeness"], list(own["run"]))
     lines = [
-        f"{arm}: median CKA with the start {values.median():.2f}" for arm, values in own.groupby("arm")["likeness"]
+        f"{arm}: median CKA with the start {values.median():.2f}"
+        for arm, values in own.groupby("arm", sort=False)["likeness"]
     ]
     return correlated(found, 1, [*lines, str(found)])
 
 
 def picture(results: Results) -> Figure:
+    """Above, CKA of features with their start, and test accuracy; below, how far they moved since the checkpoint before."""
     table = results.probes["features"]
     moved = {name.replace("previous", "moved"): 1 - table[name] for name in table if name.endswith("_previous")}
     return feature_movement(checkpoint_curves(results, table.assign(**moved)))

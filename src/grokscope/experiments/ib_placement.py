@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..figures import grokking_times
@@ -50,6 +51,7 @@ def kept_parts(results: Results) -> pd.DataFrame:
 
 
 def picture(results: Results, arms: Collection[str]) -> Figure:
+    """Above, entropy of attention; below, training accuracy when only a part of each sequence is its own."""
     runs, looked = curves_from(results), checkpoint_curves(results, kept_parts(results))
     return entropy_and_shortcuts([r for r in runs if r.arm in arms], [r for r in looked if r.arm in arms])
 
@@ -114,7 +116,7 @@ experiment(
     pictures={"times": grokking_times},
     probes=("shortcut",),
     plots={
-        "entropy-shortcut": lambda results: picture(results, PLACEMENTS),
-        "entropy-shortcut-rms": lambda results: picture(results, RMS),
+        "entropy-and-shortcuts": partial(picture, arms=PLACEMENTS),
+        "entropy-and-shortcuts-with-rms-norm": partial(picture, arms=RMS),
     },
 )

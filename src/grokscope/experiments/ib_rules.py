@@ -135,10 +135,8 @@ def explains_more(cells: Sequence[str], factor: str, words: tuple[str, str]) -> 
         shares = [_between(place, group, np.ones(len(runs))) for group in groups]
         outcome = True if low > 0 else False if high < 0 else None
         never = int(runs["t_grok"].isna().sum())
-        measured = (
-            f"{words[0]} explain {shares[0]:.0%} of the variance of the ranks, {words[1]} {shares[1]:.0%}; difference "
-        )
-        measured += f"{low:.0%} to {high:.0%}; {len(runs)} runs, {never} never grokked"
+        measured = f"{words[0]} explain {100 * shares[0]:.0f} % of the variance of the ranks, {words[1]} {100 * shares[1]:.0f} %; "
+        measured += f"difference {100 * low:.0f} to {100 * high:.0f} %; {len(runs)} runs, {never} never grokked"
         told = {"shares": shares, "interval": [float(low), float(high)], "n": len(runs), "never": never}
         test = "variance of ranks between groups, bootstrap over runs"
         return Ruling(verdict=verdict_on({"": outcome})[0], measured=measured, test=test, numbers=told)

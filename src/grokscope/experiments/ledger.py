@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from ..figures import save
+from ..figures.painters import painters
 from ..store.results import Results, load_results
 from .base import Experiment, Ruling, Scale, all_experiments
 from .clauses import KEY, NotRunError
@@ -98,14 +99,18 @@ def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
     return rows
 
 
-def draw(experiment: Experiment, results: Results, folder: Path) -> list[Path]:
-    """The experiment's pictures as SVG and PNG."""
-    stems = []
-    for drawn in figures(experiment, results):
-        stem = folder / f"{experiment.name}-{drawn.name}"
-        save(drawn.figure, stem)
-        stems.append(stem)
-    return stems
+def draw(wanted: Iterable[tuple[Experiment, Results, Path]]) -> list[Path]:
+    """The pictures of experiments as SVG and PNG in the folder of each; their paths without the endings."""
+    asked = list(wanted)
+    with painters(sum(len(experiment.pictures) + len(experiment.plots) for experiment, *_ in asked)) as hands:
+        begun = {
+            (stem := folder / f"{experiment.name}-{drawn.file}"): hands.submit(save, drawn.figure, stem)
+            for experiment, results, folder in asked
+            for drawn in figures(experiment, results)
+        }
+        for picture in begun.values():
+            picture.result()  # raises what went wrong
+    return list(begun)
 
 
 class Drawn(NamedTuple):
@@ -118,6 +123,11 @@ class Drawn(NamedTuple):
     part: str = ""
     """Of which part of the arms, if not of all."""
 
+    @property
+    def file(self) -> str:
+        """times of the part q = 16 → times-q-16"""
+        return "-".join([self.name, *re.findall(r"\w+", self.part)])
+
 
 def figures(experiment: Experiment, results: Results) -> Iterator[Drawn]:
     """Every picture of an experiment."""
@@ -128,7 +138,7 @@ def figures(experiment: Experiment, results: Results) -> Iterator[Drawn]:
         for part in experiment.parts:
             own = [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if c.arm.startswith(f"{part}, ")]
             if own:
-                yield Drawn(f"{name}-{_slug(part)}", picture(own), _caption(picture), part)
+                yield Drawn(name, picture(own), _caption(picture), part)
     for name, plot in experiment.plots.items():
         yield Drawn(name, plot(results), _caption(plot))
 
@@ -137,11 +147,6 @@ def _caption(picture: Callable[..., Any]) -> str:
     """The first paragraph of what the drawing function says of itself."""
     said = inspect.getdoc(getattr(picture, "func", picture)) or ""
     return " ".join(said.split("\n\n")[0].split())
-
-
-def _slug(words: str) -> str:
-    """`q = 16` → `q-16`"""
-    return "-".join(re.findall(r"\w+", words))
 
 
 def as_markdown(shelf: Shelf, rows: Sequence[dict[str, Any]]) -> str:

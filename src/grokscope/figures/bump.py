@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MultipleLocator, NullFormatter
+from matplotlib.ticker import MultipleLocator, NullFormatter, StrMethodFormatter
 
 from .data import RunCurves, Values, by_arm, need
 from .layout import legend, subtitle
@@ -47,7 +47,7 @@ def loss_before_grokking(runs: Sequence[RunCurves]) -> Figure:
     first.set_xlim(EARLIEST, 1.03)
     first.set_yscale("log")
     first.set_ylim(0.7, 1.3 * highest)
-    first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+    first.yaxis.set_major_formatter(StrMethodFormatter("{x:g}×"))
     first.yaxis.set_minor_formatter(NullFormatter())
     first.xaxis.set_major_locator(MultipleLocator(0.2))
     for place, ax in enumerate(axes.flat):

@@ -93,5 +93,5 @@ def _log_ticks(axis: Axis, limits: tuple[float, float]) -> None:
     """Over two decades and more every decade has a number, below also 2 and 5."""
     subs = (1, 2, 5) if limits[1] / limits[0] < 100 else (1,)
     axis.set_major_locator(LogLocator(subs=subs, numticks=12))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+    axis.set_major_formatter(FuncFormatter(short_number))
     axis.set_minor_formatter(NullFormatter())

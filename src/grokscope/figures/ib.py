@@ -6,7 +6,6 @@ What a probe found in checkpoints comes as `RunCurves` too, with a row a checkpo
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, middle, need
-from .layout import arm_handle, draw_seeds, legend, log_epochs, log_values, outcome, panels, subtitle
+from .layout import draw_seeds, legend, log_epochs, log_values, outcome, panels, subtitle, wrapped
 from .phases import mark_time, time_entries
 from .style import PAGE_WIDTH, SMALL, TRAIN_COLOUR, arm_colours, styled
 from .times import CENSORED, GREY
@@ -29,7 +28,13 @@ KEPT = {
 }
 """What is kept of a training sequence: its words, colour and mark."""
 
-FEATURES = {"hidden": "#0072B2", "pooled": "#D55E00", "embedding": "#009E73"}
+ENTROPY = "#CC79A7"
+FEATURES = {
+    "hidden": ("hidden layer", "#0072B2"),
+    "pooled": ("pooled features", "#D55E00"),
+    "embedding": ("embeddings", "#009E73"),
+}
+"""Features by the beginning of their columns: their words and colour."""
 
 
 @styled
@@ -37,11 +42,10 @@ def entropy_and_shortcuts(runs: Sequence[RunCurves], checkpoints: Sequence[RunCu
     """One column an arm: entropy of attention above; below, training accuracy when only a part of the sequence is its own."""
     need(runs, "entropy")
     arms, looked = by_arm(runs), by_arm(checkpoints)
-    colours = arm_colours(list(arms))
     figure, axes = panels(runs, {"entropy (nats)": 1.2, "train accuracy": 1.35})
     axes[1, 0].set_ylim(-0.04, 1.04)
     for arm, (name, members) in enumerate(arms.items()):
-        draw_seeds(axes[0, arm], members, "entropy", colours[name], "entropy")
+        draw_seeds(axes[0, arm], members, "entropy", ENTROPY, "entropy")
         for kept, (_, colour, mark) in KEPT.items():
             _checkpoints(axes[1, arm], looked.get(name, []), kept, colour, mark)
         for ax in axes[:, arm]:
@@ -50,7 +54,7 @@ def entropy_and_shortcuts(runs: Sequence[RunCurves], checkpoints: Sequence[RunCu
     axes[0, 0].set_ylim(bottom=0)
     kept_entries = [(Line2D([], [], color=c, marker=m, ms=3.5, lw=0.8), words) for words, c, m in KEPT.values()]
     entries = [
-        (arm_handle(colours.values()), "entropy of attention"),
+        (Line2D([], [], color=ENTROPY), "entropy of attention"),
         *kept_entries,
         *time_entries(runs, "t_grok", "grokking"),
     ]
@@ -66,7 +70,7 @@ def feature_movement(checkpoints: Sequence[RunCurves]) -> Figure:
     rows = {"CKA with start": 1.3, "1 − CKA with previous": 1.3}
     figure, axes = panels(checkpoints, rows)
     for arm, members in enumerate(arms.values()):
-        for what, colour in FEATURES.items():
+        for what, (_, colour) in FEATURES.items():
             for ax, since in zip(axes[:, arm], ("start", "moved"), strict=True):
                 _checkpoints(ax, members, f"{what}_{since}", colour, ".")
         for run in members:
@@ -76,8 +80,8 @@ def feature_movement(checkpoints: Sequence[RunCurves]) -> Figure:
         subtitle(axes[0, arm], outcome(members))
     axes[0, 0].set_ylim(-0.04, 1.04)
     log_values(axes[1, 0])
-    entries = [(Line2D([], [], color=colour, marker=".", lw=0.9), name) for name, colour in FEATURES.items()]
-    entries.append((Line2D([], [], color=TRAIN_COLOUR, ls="--", lw=0.9), "test accuracy"))
+    entries = [(Line2D([], [], color=colour, marker=".", lw=0.9), words) for words, colour in FEATURES.values()]
+    entries.append((Line2D([], [], color=TRAIN_COLOUR, ls="--", lw=0.9), "test accuracy (upper panels)"))
     legend(figure, [*entries, *time_entries(checkpoints, "t_grok", "grokking")])
     return figure
 
@@ -103,9 +107,9 @@ def compressibility_scatter(points: pd.DataFrame, columns: Mapping[str, tuple[st
     for ax, (column, (label, found)) in zip(axes, columns.items(), strict=True):
         for place, name in enumerate(modulators):
             own = points[points["modulator"] == name]
-            look = {"s": 14, "alpha": 0.7, "linewidths": 0, "color": colours[name], "marker": marks[place % len(marks)]}
+            look = {"s": 9, "alpha": 0.7, "linewidths": 0, "color": colours[name], "marker": marks[place % len(marks)]}
             ax.scatter(own[column], own["test_accuracy"], gid=name, **look)
-        ax.set_xlabel(textwrap.fill(label, 30))
+        ax.set_xlabel(wrapped(label, 30))
         ax.set_title(found, fontsize=SMALL, fontweight="normal")
         ax.set_ylim(-0.04, 1.04)
     axes[0].set_ylabel("test accuracy (fraction)")
@@ -120,7 +124,10 @@ def compressibility_scatter(points: pd.DataFrame, columns: Mapping[str, tuple[st
 
 @styled
 def times_in_panels(runs: Sequence[RunCurves]) -> Figure:
-    """Grokking times of a factorial: arms are named `panel, row`; a dot a seed, hollow where it never grokked."""
+    """Grokking times of a factorial: a dot a seed, a hollow triangle at the last epoch of a run that never grokked.
+
+    Arms are named `panel, row`.
+    """
     grouped: dict[str, dict[str, list[RunCurves]]] = {}
     for arm, members in by_arm(runs).items():
         panel, _, row = arm.rpartition(", ")
@@ -142,6 +149,8 @@ def times_in_panels(runs: Sequence[RunCurves]) -> Figure:
     log_epochs(axes[0, 0], max(min(shown), 1) / 1.3, max(*shown, 1) * 1.3)
     axes[0, 0].set_ylim(len(rows) - 0.4, -0.6)
     axes[0, 0].set_yticks(range(len(rows)), rows)
+    for ax in axes.flat:
+        ax.tick_params(axis="y", length=0)
     for ax in axes[-1]:
         ax.set_xlabel("epoch of grokking")
     marks = [("o", "none" if hollow else GREY, words) for hollow, words in ((False, "a seed"), (True, CENSORED))]

@@ -44,6 +44,7 @@ def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure
             place = grid[line * len(rows) + row, column]
             ax = axes[row, arm] = figure.add_subplot(place, sharex=axes[0, 0], sharey=axes[row, 0])
             ax.tick_params(labelleft=column == 0, labelbottom=row == len(rows) - 1)
+            ax.tick_params(axis="x", which="minor", labelbottom=False)  # without words, but they would be measured
             ax.set_ylabel(label if column == 0 else "")
         axes[0, arm].set_title(wrapped(name, 30), pad=19)
         axes[-1, arm].set_xlabel("epoch")
@@ -63,7 +64,7 @@ def log_epochs(ax: Axes, first: float, last: float) -> None:
     ratio = last / first
     labelled = (1,) if ratio >= 100 else (1, 2, 5) if ratio >= 8 else (1, 1.5, 2, 3, 4, 5, 6, 8)
     ax.xaxis.set_major_locator(LogLocator(subs=labelled, numticks=12))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+    ax.xaxis.set_major_formatter(FuncFormatter(short_number))
     ax.xaxis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=12))
     ax.xaxis.set_minor_formatter(NullFormatter())
 
@@ -73,7 +74,7 @@ def linear_epochs(ax: Axes, last: float) -> None:
     ax.set_xscale("linear")
     ax.set_xlim(0, last)
     ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+    ax.xaxis.set_major_formatter(FuncFormatter(short_number))
 
 
 def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
@@ -94,8 +95,8 @@ def log_values(ax: Axes) -> None:
         ax.yaxis.set_minor_locator(NullLocator())
 
 
-def short_number(value: float) -> str:
-    """1, 20, 500, 1k, 2.5k, 10k, 1M: epochs as short as a panel needs them."""
+def short_number(value: float, tick: int | None = None) -> str:
+    """1, 20, 500, 1k, 2.5k, 10k, 1M: epochs as short as a panel needs them; an axis also tells which tick it is for."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import StrMethodFormatter
 
 from .layout import log_epochs
 from .style import PAGE_WIDTH, SMALL, arm_colours, styled
@@ -76,7 +76,7 @@ def _finish(left: Axes, right: Axes, known: pd.DataFrame) -> None:
     lead = times[:, 1] - times[:, 0]
     right.set_xscale("symlog", linthresh=NEAR, linscale=0.5)
     right.set_xlim(min(lead.min(initial=0) * 1.5, -NEAR), max(lead.max(initial=0) * 1.5, NEAR))
-    right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}".replace("-", "−")))
+    right.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     right.axvline(0, color="black", lw=0.8)
     right.set_xlabel("lead of D over accuracy (epochs)")
     for ax in (left, right):

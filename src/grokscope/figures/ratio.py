@@ -100,5 +100,5 @@ def _log_axis(ax: Axes) -> None:
     """Ticks at 1, 2 and 5 of every decade."""
     ax.set_yscale("log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+    ax.yaxis.set_major_formatter(FuncFormatter(short_number))
     ax.yaxis.set_minor_formatter(NullFormatter())

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import wraps
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import matplotlib as mpl
 import matplotlib.style
@@ -63,20 +63,25 @@ def arm_colours(names: list[str], *, ordered: bool = False) -> dict[str, str]:
     return dict(zip(names, palette, strict=False))
 
 
+def to_file(figure: Figure, kind: str, **how: Any) -> bytes:
+    """The picture as the bytes of a file; its panels get their places once, not again for every file of it."""
+    buffer = io.BytesIO()
+    with look(), mpl.rc_context({"figure.constrained_layout.use": False}):
+        if (places := figure.get_layout_engine()) is not None:
+            places.execute(figure)
+            figure.set_layout_engine(None)
+        figure.savefig(buffer, format=kind, **how)
+    return buffer.getvalue()
+
+
 def to_svg(figure: Figure) -> str:
     """The picture as SVG text; the same picture gives the same text, with no date in it."""
-    with look():
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return buffer.getvalue()
+    return to_file(figure, "svg", metadata={"Date": None, "Creator": None}).decode()
 
 
 def to_png(figure: Figure) -> bytes:
     """The picture as PNG, 200 dots an inch."""
-    with look():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", metadata={"Software": None})
-    return buffer.getvalue()
+    return to_file(figure, "png", metadata={"Software": None})
 
 
 def save(figure: Figure, stem: str | Path) -> tuple[Path, Path]:

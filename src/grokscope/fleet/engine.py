@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 
 from ..errors import StoreError
-from .data import lane_data
+from .data import Batch, lane_data
+from .desk import Desk
+from .effort import Effort
 from .program import Program
 from .rules import Row, Rules
 
@@ -20,6 +25,12 @@ if TYPE_CHECKING:
 
     from ..config import RunConfig
     from ..tickets import Origin
+
+
+PATIENCE = {"cpu": 0.0, "cuda": 0.5}
+"""Seconds of idle lanes after which a smaller program pays: half the time that recording one takes."""
+_SAVING = 0.05
+"""Share of the time that may go into saves of all lanes."""
 
 
 class Sink(Protocol):
@@ -56,6 +67,20 @@ class Job:
     """Gives the prior's target on the training set where the prior cannot know it (a teacher's attention)."""
 
 
+class Prepared(NamedTuple):
+    """All that a lane needs of its run."""
+
+    saved: tuple[int, dict[str, Any], dict[str, Tensor]] | None
+    data: tuple[Batch, Batch]
+    origin: Origin | None
+
+
+def _prepare(job: Job) -> Prepared:
+    saved = job.sink.resume()
+    data = lane_data(job.config, job.target() if job.target else None)
+    return Prepared(saved, data, job.origin() if job.origin and saved is None else None)
+
+
 @dataclass(kw_only=True)
 class Lane:
     """A job in training."""
@@ -69,6 +94,13 @@ class Lane:
     """Measured, not yet saved."""
     last: Row = field(default_factory=dict)
     status: str = "running"
+    saving: Future[None] | None = None
+    """The last save."""
+
+    @property
+    def phase(self) -> int:
+        """Epochs since the last regular evaluation."""
+        return self.epoch % self.job.config.log.every
 
 
 class Progress(Protocol):
@@ -90,8 +122,11 @@ class Fleet:
         interrupted: Callable[[], bool] = lambda: False,
         save_every: float = 20.0,
         fewest: int = 1,
+        beside: Callable[[], int] = lambda: 1,
+        clerks: int = 0,
     ):
-        self.waiting = list(jobs)
+        self.waiting = jobs if isinstance(jobs, deque) else deque(jobs)
+        """Jobs to come; several fleets may draw from one queue."""
         self.fewest = fewest
         """Never fewer lanes than this, idle or not. On a CPU two or more lanes give the same bits however many they are,
         one lane alone other bits: a fleet of several that goes on with its last run keeps two."""
@@ -100,34 +135,66 @@ class Fleet:
         self.progress = progress
         self.interrupted = interrupted
         self.save_every = save_every
-        """Seconds between saves of all lanes."""
+        """Seconds between saves of all lanes, or more where saving takes long."""
+        self.beside = beside
+        """How many fleets, this one included, share the device now: a run-step has that share of the time."""
+        self.desk = Desk(clerks)
+        """Who opens runs ahead of need and saves while the device trains on."""
+        self.ahead: deque[tuple[Job, Future[Prepared]]] = deque()
+        """Runs that are being prepared."""
+        self.unsaved: list[Future[None]] = []
+        """Saves that are not known to have worked."""
         self.lanes: list[Lane | None] = []
         self.program: Program | None = None
-        self.run_steps = 0
-        """Optimizer steps taken, summed over runs."""
-        self.busy = [0, 0]
-        """Lane-epochs used and offered."""
+        self.effort = Effort()
+        self.wasted = 0.0
+        """Seconds of idle lanes since the program was made: an hour of four lanes, one of them idle, is a quarter of an hour."""
 
     def run(self) -> None:
-        """Train until every job is over, or until interrupted; then everything is saved."""
-        saved_at = time.monotonic()
+        """Train until every job is over, or until interrupted; then everything is saved.
+
+        When memory runs out, the runs in training are waiting again and go on from their last save.
+        """
+        begin: float | None = None
+        saved_at, pause = time.monotonic(), self.save_every
         try:
             self._fill()
             while self._active():
                 if self._advance():
                     self._save_all("stopped")
-                    return
-                if time.monotonic() - saved_at > self.save_every:
+                    break
+                now = time.monotonic()
+                if begin is None and now - saved_at > pause:
+                    begin = now
                     self._save_all("running")
+                if self._saved() and begin is not None:
                     saved_at = time.monotonic()
+                    pause = max(self.save_every, (saved_at - begin) / _SAVING)
+                    begin = None
                 self._fill()
+            self._saved(wait=True)
         except StoreError:
             # one run's folder failed (locked, damaged, disk full): keep what the others have
             self._save_all("stopped", whatever_happens=True)
             raise
+        except torch.OutOfMemoryError:
+            active, self.lanes = self._active(), []
+            self._leave([lane.job for lane in active])
+            raise
         finally:
-            for job in [lane.job for lane in self._active()] + self.waiting:
-                job.sink.close()
+            self._leave([job for job, _ in self.ahead])
+            for lane in self._active():
+                lane.job.sink.close()
+            self.program = None
+
+    def _leave(self, jobs: list[Job]) -> None:
+        """To be trained by another fleet, or another time."""
+        for _, prepared in self.ahead:
+            prepared.cancel()
+        self.desk.close()  # nobody closes a run that is being opened or saved
+        for job in reversed(jobs):
+            job.sink.close()
+            self.waiting.appendleft(job)
 
     def _occupied(self) -> list[tuple[int, Lane]]:
         return [(place, lane) for place, lane in enumerate(self.lanes) if lane is not None]
@@ -150,16 +217,15 @@ class Fleet:
         self.program.finish()
         spent = time.perf_counter() - begin
         steps = epochs * self.program.config.steps_per_epoch
-        self.run_steps += steps * len(active)
-        self.busy[0] += epochs * len(active)
-        self.busy[1] += epochs * len(self.lanes)
+        self.effort += Effort(run_steps=steps * len(active), lane_steps=steps * len(self.lanes))
+        self.wasted += spent * (1 - len(active) / len(self.lanes))
         table = self.program.evaluate()
         elapsed = time.perf_counter() - begin
         for place, lane in self._occupied():
             lane.seconds += elapsed
             if lane.epoch != lane.next_due:
                 continue
-            per_step = spent / (steps * len(active)) if steps else float("nan")
+            per_step = spent / (steps * len(active) * self.beside()) if steps else float("nan")
             row = {"epoch": lane.epoch, "seconds": lane.seconds, "seconds_per_step": per_step}
             lane.last = row | {name: values[place] for name, values in table.items()}
             lane.rows.append(lane.last)
@@ -176,43 +242,60 @@ class Fleet:
         """Waiting runs take the free lanes; when none waits, the fleet closes ranks."""
         self._close_ranks()
         for place in range(self.limit):
-            while self.waiting and (place >= len(self.lanes) or self.lanes[place] is None):
-                job = self.waiting.pop(0)
-                if self.program is None:
-                    self.program = Program(job.config, self.limit, self.device)
-                    self.lanes = [None] * self.limit
-                saved = job.sink.resume()
-                self._load(self.program, place, job, saved)
+            while (place >= len(self.lanes) or self.lanes[place] is None) and self._look_ahead(1):
+                if not self._load(place, *self.ahead.popleft()):
+                    return
+        self._look_ahead(0)
 
-    def _load(
-        self, program: Program, place: int, job: Job, saved: tuple[int, dict[str, Any], dict[str, Tensor]] | None
-    ) -> None:
-        lane = Lane(job=job, rules=Rules(job.config))
-        if saved is not None:
-            lane.epoch, metadata, _ = saved
-            lane.rules.held_since, lane.seconds = metadata["held_since"], metadata["seconds"]
-            lane.next_due = min(job.config.log.next_after(lane.epoch), job.config.epochs)
-        data = lane_data(job.config, job.target() if job.target else None)
-        origin = job.origin() if job.origin and saved is None else None
-        program.load(place, job.config, data, saved[2] if saved else None, origin)
+    def _look_ahead(self, needed: int) -> bool:
+        """Have runs prepared, as many as there are clerks or as are needed; True if there is one."""
+        while self.waiting and len(self.ahead) < max(self.desk.clerks, needed):
+            with suppress(IndexError):  # another fleet was quicker
+                job = self.waiting.popleft()
+                self.ahead.append((job, self.desk.hand(partial(_prepare, job))))
+        return bool(self.ahead)
+
+    def _load(self, place: int, job: Job, prepared: Future[Prepared]) -> bool:
+        """Put a job into a lane, unless it should wait for the first evaluation of the others."""
+        try:
+            saved, data, origin = prepared.result()
+            lane = Lane(job=job, rules=Rules(job.config))
+            if saved is not None:
+                lane.epoch, metadata, _ = saved
+                lane.rules.held_since, lane.seconds = metadata["held_since"], metadata["seconds"]
+                lane.next_due = min(job.config.log.next_after(lane.epoch), job.config.epochs)
+            if not self.effort.lane_steps and any(other.phase != lane.phase for other in self._active()):
+                # beside runs that stopped between evaluations it would be due at other times for ever
+                self.ahead.appendleft((job, prepared))
+                return False
+            if self.program is None:
+                self.program = Program(job.config, self.limit, self.device)
+                self.lanes = [None] * self.limit
+            self.program.load(place, job.config, data, saved[2] if saved else None, origin)
+        except BaseException as error:
+            job.sink.close()
+            if isinstance(error, torch.OutOfMemoryError):
+                self.waiting.appendleft(job)
+            raise
         self.lanes[place] = lane
+        return True
 
     def _close_ranks(self) -> None:
-        """A smaller program for the lanes that are left: idle lanes cost as much as busy ones."""
+        """A smaller program for the lanes that are left, when idle lanes have cost as much as it would."""
         occupied = [place for place, _ in self._occupied()]
         idle = [place for place in range(len(self.lanes)) if place not in occupied]
         keep = sorted(occupied + idle[: max(self.fewest - len(occupied), 0)])
-        worth_it = len(keep) < len(self.lanes) * (1.0 if self.device.type == "cpu" else 0.5)
-        if self.program is None or self.waiting or not occupied or not worth_it:
+        worth_it = len(keep) < len(self.lanes) and self.wasted >= PATIENCE[self.device.type]
+        if self.program is None or self.waiting or self.ahead or not occupied or not worth_it:
             return
         self.program = self.program.narrow(keep)
         self.lanes = [self.lanes[place] for place in keep]
         self.limit = len(keep)
+        self.wasted = 0.0
 
     def _retire(self, place: int, lane: Lane, status: str) -> None:
         lane.status = status
         self._save(place, lane, status)
-        lane.job.sink.close()
         self.lanes[place] = None
 
     def _save_all(self, status: str, whatever_happens: bool = False) -> None:
@@ -220,16 +303,33 @@ class Fleet:
             lane.status = status
             with suppress(*[StoreError] if whatever_happens else []):
                 self._save(place, lane, status)
+                if whatever_happens and lane.saving:
+                    lane.saving.result()
 
     def _save(self, place: int, lane: Lane, status: str, keep: bool = False) -> None:
         assert self.program is not None
+        if lane.saving is not None:
+            lane.saving.result()  # one after another
         metadata = {"held_since": lane.rules.held_since, "seconds": lane.seconds}
-        lane.job.sink.save(
-            epoch=lane.epoch,
-            rows=lane.rows,
-            tensors=self.program.unload(place),
-            metadata=metadata,
-            status=status,
-            keep=keep,
-        )
+        state = {"epoch": lane.epoch, "rows": lane.rows, "tensors": self.program.unload(place), "metadata": metadata}
+        lane.saving = self.desk.hand(partial(_write, lane.job.sink, state | {"status": status, "keep": keep}))
+        self.unsaved.append(lane.saving)
+        if lane.saving.done():
+            lane.saving.result()
         lane.rows = []
+
+    def _saved(self, wait: bool = False) -> bool:
+        """Whether all that was handed in is on disk; raises what went wrong."""
+        done = {save for save in self.unsaved if wait or save.done()}
+        self.unsaved = [save for save in self.unsaved if save not in done]
+        for save in done:
+            save.result()
+        return not self.unsaved
+
+
+def _write(sink: Sink, state: dict[str, Any]) -> None:
+    try:
+        sink.save(**state)
+    finally:
+        if state["status"] not in ("running", "stopped"):  # the run is over
+            sink.close()

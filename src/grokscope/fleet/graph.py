@@ -1,9 +1,14 @@
-"""CUDA graphs: a function recorded once and replayed, so that a step of a small fleet costs its kernels and not their launches."""
+"""CUDA graphs: a function recorded once and replayed, so that a step of a small fleet costs its kernels and not their launches.
+
+Fleets may record and replay beside each other, each in a thread with a stream of its own. Recordings take turns.
+"""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -13,15 +18,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+RECORDING = threading.Lock()
+"""Held while a graph is recorded. PyTorch records one graph at a time, the allowed precision of matrix products is the same
+for the whole process and counts while recording, and the cache of freed memory must not be emptied then."""
 
-def captured(function: Callable[[], T], changes: Callable[[], list[Tensor]]) -> Callable[[], T]:
+
+def captured(function: Callable[[], T], changes: Callable[[], list[Tensor]], precision: str = "") -> Callable[[], T]:
     """`function` as a CUDA graph, recorded at the first call. It must read and write the same tensors every time;
-    `changes` lists those it writes to, so that recording leaves no trace. Its result is overwritten by the next call."""
+    `changes` lists those it writes to, so that recording leaves no trace. Its result is overwritten by the next call.
+
+    precision   of matrix products: float32, or one that allows TF32; by default as PyTorch is set
+    """
     recorded: list[tuple[torch.cuda.CUDAGraph, T]] = []
 
     def call() -> T:
         if not recorded:
-            recorded.append(_record(function, changes()))
+            with RECORDING, _matmul_precision(precision), _no_collection():
+                recorded.append(_record(function, changes()))
         graph, result = recorded[0]
         graph.replay()
         return result
@@ -31,21 +44,49 @@ def captured(function: Callable[[], T], changes: Callable[[], list[Tensor]]) -> 
 
 def _record(function: Callable[[], T], changing: list[Tensor]) -> tuple[torch.cuda.CUDAGraph, T]:
     before = [tensor.detach().clone() for tensor in changing]
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
+    current = torch.cuda.current_stream()
+    # A fleet in a thread records on the thread's stream: a new one might be another thread's, PyTorch has only a few.
+    # The default stream cannot be recorded.
+    side = torch.cuda.Stream() if current == torch.cuda.default_stream() else current
+    side.wait_stream(current)
     with torch.cuda.stream(side):  # warm-up, as recording asks for
         for _ in range(2):
             function()
-    torch.cuda.current_stream().wait_stream(side)
+    current.wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    # a graph of an earlier program that is collected while this one records would spoil the recording
-    gc.collect()
-    gc.disable()
+    # thread_local: what other threads do meanwhile (allocate, copy, replay) is no concern of this recording
     try:
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
             result = function()
-    finally:
-        gc.enable()
+    except RuntimeError as error:  # a recording that breaks off says so, and hides why
+        if isinstance(error.__context__, torch.OutOfMemoryError):
+            raise error.__context__ from None
+        raise
     for tensor, old in zip(changing, before, strict=True):
         tensor.detach().copy_(old)
     return graph, result
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """A graph of an earlier program that is collected inside would spoil a recording: collect first, then not at all."""
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextmanager
+def _matmul_precision(precision: str) -> Iterator[None]:
+    """Allow TF32 matrix products inside, unless float32 is wanted, and restore what was there outside."""
+    before = torch.get_float32_matmul_precision()
+    if precision:
+        torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,7 +19,9 @@ from ..measures.base import Side, Starvation, View
 from ..models import Output
 from ..models.lookup import Plan
 from ..optim import losses
+from ..optim.adamw import AdamW
 from ..optim.base import clip_scale
+from ..optim.filters import NoFilter
 from ..priors.base import Key
 from .layout import Layout
 
@@ -46,13 +49,21 @@ def hyper_of(config: RunConfig) -> dict[str, float]:
 class OneRun:
     """The rules of a run, apart from its own numbers and data."""
 
-    def __init__(self, config: RunConfig):
+    def __init__(self, config: RunConfig, fast: bool = True):
+        """fast   let models that can do so grade themselves; False computes every loss from logits"""
         self.config = config
         self.shape = config.task.shape
         self.parameters = config.model.parameters(self.shape)
         self.layout = Layout(config.ticket.with_scores(self.parameters))
         self.pace = config.ticket.pace(self.layout.parameters)
         self.task_loss = losses.get(config.loss)
+        self.is_plain_adamw = (
+            isinstance(config.optim, AdamW)
+            and isinstance(config.filter, NoFilter)
+            and self.pace is None
+            and not config.constraint.norm
+        )
+        self.fast = fast and config.loss == "cross_entropy" and not self.shape.every_position
 
     # ── training ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -60,8 +71,15 @@ class OneRun:
         """Task loss + prior + penalties."""
         rooms = self._bind(hyper)
         weights = self.config.ticket.effective(weights)
-        out = self.forward(weights, batch)
-        total = self.example_losses(out, batch).mean() + self._prior_loss(rooms, out, batch, step, seed)
+        if self._graded(batch):
+            with self._autocast(batch):
+                task, out = self.config.model.mean_cross_entropy(
+                    weights, _plan(batch), batch["labels"], frozen=batch.get("frozen")
+                )
+        else:
+            out = self.forward(weights, batch)
+            task = self.example_losses(out, batch).mean()
+        total = task + self._prior_loss(rooms, out, batch, step, seed)
         return total + rooms["constraint"].penalty(weights) if self.config.constraint.qk_penalty else total
 
     def update(self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, step: Tensor) -> tuple[Tensor, State]:
@@ -87,6 +105,11 @@ class OneRun:
         if self.config.constraint.norm:
             flat = self.layout.join(rooms["constraint"].project(self.layout.cut(flat), self.layout.parameters))
         return flat, {"optim": optim_state, "filter": filter_state}
+
+    def rate_and_scale(self, hyper: Hyper, step: Tensor, norm: Tensor) -> tuple[Tensor, Tensor]:
+        """The scheduled learning rate, and what a gradient of this norm is multiplied by."""
+        optim = self._bind(hyper)["optim"]
+        return optim.rate((step + 1) / self.config.steps_per_epoch, hyper["epochs"]), clip_scale(norm, optim.clip)
 
     def masked_update(
         self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, step: Tensor, mask: Tensor
@@ -134,10 +157,11 @@ class OneRun:
         weights = self.config.ticket.effective(weights)
         if not self.config.model.has_attention:
             return {"logits": self.forward(weights, batch).logits}, offset.sum()
-        out = self.forward(weights, batch, offset=offset, detail=True)
-        answers = out.logits if out.logits.ndim == 2 else out.logits[:, -1]
+        out = self._answered(weights, batch, offset=offset, detail=True)
         seen = {name: tensor for name, tensor in out._asdict().items() if tensor is not None}
-        return seen, losses.get("cross_entropy")(answers.float(), _answer_labels(batch))
+        if out.loss is not None:
+            return seen, out.loss
+        return seen, losses.get("cross_entropy")(_answers(out).float(), _answer_labels(batch))
 
     def measure(
         self,
@@ -168,8 +192,8 @@ class OneRun:
             model=model,
             parameters=self.parameters,
             weights=weights,
-            train=self._side(out, train),
-            test=self._side(self.forward(weights, test), test),
+            train=self._side(weights, out, train),
+            test=self._side(weights, self._answered(weights, test), test),
             prior_loss=self._prior_loss(self._bind(hyper), out, train, step, seed),
             starvation=starvation,
         )
@@ -180,11 +204,17 @@ class OneRun:
     def forward(self, weights: Weights, batch: Batch, **how: Any) -> Output:
         inputs = batch["vectors"] if self.shape.features else _plan(batch)
         model = self.config.model
-        if not model.has_attention:
-            return model.forward(weights, inputs)
-        return model.forward(
-            weights, inputs, frozen=batch.get("frozen"), every_position=self.shape.every_position, **how
-        )
+        with self._autocast(batch):
+            if not model.has_attention:
+                return model.forward(weights, inputs)
+            return model.forward(
+                weights, inputs, frozen=batch.get("frozen"), every_position=self.shape.every_position, **how
+            )
+
+    def _autocast(self, batch: Batch) -> AbstractContextManager[Any]:
+        """Products of the network in bf16, if the run wants so; what is measured is the network as it is trained."""
+        bf16 = self.config.precision == "bf16"
+        return torch.autocast(batch["labels"].device.type, dtype=torch.bfloat16) if bf16 else nullcontext()
 
     def example_losses(self, out: Output, batch: Batch) -> Tensor:
         """The loss of each example; a next-token loss is averaged over positions."""
@@ -192,8 +222,25 @@ class OneRun:
         each = self.task_loss(out.logits.float().flatten(0, -2), labels.flatten())
         return each.view(labels.shape).mean(1) if labels.ndim > 1 else each
 
-    def _side(self, out: Output, batch: Batch) -> Side:
-        return Side(out, self.example_losses(out, batch), _answer_labels(batch), batch.get("informative"))
+    def _side(self, weights: Weights, out: Output, batch: Batch) -> Side:
+        informative = batch.get("informative")
+        if out.loss is not None and out.right is not None:
+            return Side(
+                out, out.loss, out.right.mean(), informative, lambda: _answers(self.forward(weights, batch)).float()
+            )
+        answers = _answers(out).float()
+        return Side(out, self.example_losses(out, batch), _accuracy(answers, batch), informative, lambda: answers)
+
+    def _graded(self, batch: Batch) -> bool:
+        """Whether the model grades its own answers."""
+        return self.fast and self.config.model.grades_itself(batch["labels"].device, self.config.precision)
+
+    def _answered(self, weights: Weights, batch: Batch, **how: Any) -> Output:
+        """A forward pass, graded by the model if it does so."""
+        if not self._graded(batch):
+            return self.forward(weights, batch, **how)
+        with self._autocast(batch):
+            return self.config.model.graded(weights, _plan(batch), batch["labels"], frozen=batch.get("frozen"), **how)
 
     def _prior_loss(self, rooms: dict[str, Any], out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
         if "target" not in batch:
@@ -213,6 +260,19 @@ class OneRun:
 
 def _plan(batch: Batch) -> Plan:
     return Plan(batch["row"], batch["order"], batch["starts"])
+
+
+def _answers(out: Output) -> Tensor:
+    """Logits at the query."""
+    return out.logits if out.logits.ndim == 2 else out.logits[:, -1]
+
+
+def _accuracy(answers: Tensor, batch: Batch) -> Tensor:
+    labels = _answer_labels(batch)
+    if not labels.is_floating_point():
+        return (answers.argmax(-1) == labels).to(torch.float32).mean()
+    unexplained = (answers.squeeze(-1) - labels).square().mean()
+    return torch.clamp(1 - unexplained / (labels - labels.mean()).square().mean(), min=0.0)
 
 
 def _answer_labels(batch: Batch) -> Tensor:

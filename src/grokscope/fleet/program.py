@@ -6,9 +6,8 @@ one (NaN included) does not reach another. On a GPU a step and an evaluation are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch.func import vmap
@@ -142,42 +141,61 @@ class Program:
 
     def train_epoch(self) -> None:
         """One pass over each lane's training set."""
-        with _matmul_precision(self.config.precision):
-            for _ in range(self.config.steps_per_epoch):
-                self._train_step()
+        for _ in range(self.config.steps_per_epoch):
+            self._train_step()
 
     def finish(self) -> None:
-        """Wait until the device has done all it was asked to."""
+        """Wait until the device has done all that this thread asked of it."""
         if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+            torch.cuda.current_stream(self.device).synchronize()
 
     def _recorded(self) -> tuple[Callable[[], None], Callable[[], dict[str, Tensor]]]:
         """The step and the evaluation, on a GPU as CUDA graphs."""
         if self.device.type != "cuda":
             return self._eager_step, self._eager_look
-        return captured(self._eager_step, self._changing), captured(self._eager_look, lambda: [])
+        precision = self.config.precision
+        step = captured(self._eager_step, self._changing, precision)
+        return step, captured(self._eager_look, lambda: [], precision)
 
     def _changing(self) -> list[Tensor]:
         """All that a step changes."""
         return [self.flat, self.step, *(tensor for room in self.state.values() for tensor in room.values())]
 
     def _eager_step(self) -> None:
-        with self._autocast():
-            total = vmap(self.rules.loss)(self.weights, self.hyper, self._batch(), self.step, self.seed)
+        total = vmap(self.rules.loss)(self.weights, self.hyper, self._batch(), self.step, self.seed)
         # frozen attention leaves W_Q and W_K unused: their gradient is 0
         grads = torch.autograd.grad(total.sum(), list(self.weights.values()), allow_unused=True, materialize_grads=True)
         with torch.no_grad():
             grad = self.layout.join(dict(zip(self.weights, grads, strict=True)))
-            arguments = (self.flat, grad, self.state, self.hyper, self.step)
-            if self.mask is None:
-                flat, state = vmap(self.rules.update)(*arguments)
+            if self.device.type == "cuda" and self.rules.is_plain_adamw:
+                self._fused_adamw(grad)
             else:
-                flat, state = vmap(self.rules.masked_update)(*arguments, self.mask)
-            self.flat.copy_(flat)
-            for room, tensors in state.items():
-                for key, tensor in tensors.items():
-                    self.state[room][key].copy_(tensor)
+                self._update(grad)
             self.step += 1
+
+    def _update(self, grad: Tensor) -> None:
+        arguments = (self.flat, grad, self.state, self.hyper, self.step)
+        if self.mask is None:
+            flat, state = vmap(self.rules.update)(*arguments)
+        else:
+            flat, state = vmap(self.rules.masked_update)(*arguments, self.mask)
+        self.flat.copy_(flat)
+        for room, tensors in state.items():
+            for key, tensor in tensors.items():
+                self.state[room][key].copy_(tensor)
+
+    def _fused_adamw(self, grad: Tensor) -> None:
+        """The same in one kernel, where there is nothing but clipping and AdamW."""
+        from ..kernels.adamw import adamw_
+
+        if self.mask is not None:
+            grad = grad * self.mask
+        lr, scale = vmap(self.rules.rate_and_scale)(self.hyper, self.step, grad.norm(dim=1))
+        own = {name: self.hyper[f"optim.{name}"] for name in ("weight_decay", "beta1", "beta2", "eps")}
+        state = self.state["optim"]
+        adamw_(self.flat, grad, state["mean"], state["square"], self.step + 1, lr, scale, **own)
+        if self.mask is not None:
+            self.flat *= self.mask
 
     def _batch(self) -> Batch:
         """What this step trains on: everything, or the next slice of this epoch's own order of each lane."""
@@ -192,16 +210,11 @@ class Program:
     def _planned(self, batch: Batch) -> Batch:
         return with_plan(batch, self.shape.vocabulary, max(self.shape.length, self.shape.test_length))
 
-    def _autocast(self) -> AbstractContextManager[Any]:
-        bf16 = self.config.precision == "bf16"
-        return torch.autocast(self.device.type, dtype=torch.bfloat16) if bf16 else nullcontext()
-
     # ── measuring ────────────────────────────────────────────────────────────────────────────────────────────
 
     def evaluate(self) -> dict[str, list[float]]:
         """Every registered measure of every lane."""
-        with _matmul_precision(self.config.precision):
-            values = self._look()
+        values = self._look()
         table = torch.stack(list(values.values())).cpu()
         return dict(zip(values, table.tolist(), strict=True))
 
@@ -224,14 +237,3 @@ class Program:
         if self.config.model.has_attention:
             shape = (self.shape.train_size, getattr(self.config.model, "heads", 1), self.shape.length)
         return torch.zeros(self.lanes, *shape, device=self.device, requires_grad=True)
-
-
-@contextmanager
-def _matmul_precision(precision: str) -> Iterator[None]:
-    """Allow TF32 matrix products inside, unless float32 is wanted, and restore what was there outside."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..registry import Registry
-from ..shapes import Bool, Float, Int
+from ..shapes import Bool, Float
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,14 +22,16 @@ class Side(NamedTuple):
     out: Output
     loss: Float[Tensor, "example"]
     """The run's own loss."""
-    answer_labels: Int[Tensor, "example"] | Float[Tensor, "example"]
-    """A real number for regression."""
+    accuracy: Float[Tensor, ""]
+    """Share of right answers; for regression R², the share of the answers' variance that is explained, at least 0."""
     informative: Bool[Tensor, "example position"] | None
+    logits: Callable[[], Tensor]
+    """Computes what `answers` gives."""
 
     @property
     def answers(self) -> Float[Tensor, "example class"]:
-        """Logits at the query."""
-        return self.out.logits if self.out.logits.ndim == 2 else self.out.logits[:, -1]
+        """Logits at the query. No measure of ours needs them, so that most runs compute them only when asked for."""
+        return self.logits()
 
 
 class Starvation(NamedTuple):

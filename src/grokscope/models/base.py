@@ -10,7 +10,7 @@ import torch
 
 from ..registry import Registry
 from ..settings import Settings, require
-from ..shapes import Float
+from ..shapes import Float, Int
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -53,7 +53,7 @@ class Output(NamedTuple):
     """
 
     logits: Float[Tensor, "example class"]
-    """[example position class] when the loss is taken at every position."""
+    """[example position class] when the loss is taken at every position; of no example where the model grades itself."""
     attention: Float[Tensor, "example head position"] | None = None
     """None, like all below it, for a model without attention."""
     log_attention: Float[Tensor, "example head position"] | None = None
@@ -68,6 +68,12 @@ class Output(NamedTuple):
     `interaction_gradient` and `embedding_norm`."""
     hidden: Float[Tensor, "example neuron"] | None = None
     """The MLP's hidden layer at the query, after its nonlinearity; only when asked for."""
+    loss: Float[Tensor, "example"] | None = None
+    """Cross-entropy of each answer, with a gradient on attention only; where the model grades itself."""
+    right: Float[Tensor, "example"] | None = None
+    """1 where an answer is right, 0 elsewhere; the same."""
+    distance: Float[Tensor, "example head position"] | None = None
+    """‖v_j − h‖, in place of the values; the same, when asked for with `detail=True`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +107,36 @@ class Model(Settings):
         detail   also return what `Output` has only when asked for
         every_position   logits at every position, not at the query only
         """
+        raise NotImplementedError
+
+    def grades_itself(self, device: torch.device, precision: str) -> bool:
+        """Whether the model knows a faster way to the cross-entropy of its answers than through their logits, with products
+        in float32, tf32 or bf16."""
+        return False
+
+    def graded(
+        self,
+        weights: dict[str, Tensor],
+        inputs: Any,
+        labels: Int[Tensor, "example"],
+        *,
+        frozen: Float[Tensor, "example position"] | None = None,
+        offset: Float[Tensor, "example head position"] | None = None,
+        detail: bool = False,
+    ) -> Output:
+        """The faster way for measuring, where `grades_itself`: `forward` with each answer's loss in place of its logits."""
+        raise NotImplementedError
+
+    def mean_cross_entropy(
+        self,
+        weights: dict[str, Tensor],
+        inputs: Any,
+        labels: Int[Tensor, "example"],
+        *,
+        frozen: Float[Tensor, "example position"] | None = None,
+    ) -> tuple[Float[Tensor, ""], Output]:
+        """The faster way for training, where `grades_itself`: the mean over the examples, and the output without logits.
+        The loss has to enter what is differentiated with weight 1."""
         raise NotImplementedError
 
     def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:

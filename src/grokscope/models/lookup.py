@@ -4,7 +4,8 @@ Keys, values and attention logits of a first layer depend on (token, position) a
 work per example is a look-up. Its gradient is a sum over the places where each row was read: `Plan` holds those places
 sorted by row, so that the sum is a segment sum (no atomics, the same bits every time) on the CPU and on the GPU.
 
-The functions below are written for one run; their vmap rules lay the runs' tables one after another.
+The functions below are written for one run. Stacked runs, each with its own table, are one kernel on a GPU; on a CPU the
+vmap rules lay their tables one after another.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ def plan(tokens: Int[Tensor, "example position"], vocabulary: int, positions: in
 
 def lookup(table: Float[Tensor, "rows width"], plan: Plan) -> Float[Tensor, "example position width"]:
     """table[index]"""
+    if table.shape[-1] == 1 and not table.is_cuda:  # plain indexing: its transpose is short enough for a CPU
+        return table.squeeze(-1).gather(0, plan.row.reshape(-1)).view(*plan.row.shape, 1)
     return _Lookup.apply(table, *plan)
 
 
@@ -77,9 +80,7 @@ def read_sums(reads: Float[Tensor, "example position width"], plan: Plan) -> Flo
 
 def _lay_out(lanes: int, rows: int, plan: Plan, in_dims: tuple[int | None, ...]) -> Plan:
     """The plans of all lanes as one plan over their tables laid one after another."""
-    index, order, starts = (
-        t.movedim(d, 0) if d is not None else t.expand(lanes, *t.shape) for t, d in zip(plan, in_dims, strict=True)
-    )
+    index, order, starts = _stacked(lanes, plan, in_dims)
     reads = order.shape[-1]
     lane = torch.arange(lanes, device=index.device)
     return Plan(
@@ -89,8 +90,35 @@ def _lay_out(lanes: int, rows: int, plan: Plan, in_dims: tuple[int | None, ...])
     )
 
 
+def added(token: Float[Tensor, "token width"], place: Float[Tensor, "position width"]) -> Float[Tensor, "rows width"]:
+    """The table whose row of a token at a position is the sum of both."""
+    if token.is_cuda:
+        return _Added.apply(token, place)
+    return (token[:, None] + place).flatten(0, 1)
+
+
+def distances(
+    table: Float[Tensor, "rows width"], point: Float[Tensor, "example width"], plan: Plan
+) -> Float[Tensor, "example position"]:
+    """‖table[index_j] − point‖; no gradient."""
+    return _Distances.apply(table.detach(), point.detach(), plan.row)
+
+
+def _stacked(lanes: int, plan: tuple[Tensor, ...], in_dims: tuple[int | None, ...]) -> Plan:
+    """The plans of all lanes, each with its own row numbers."""
+    return Plan(*(_batched(lanes, tensor, dim) for tensor, dim in zip(plan, in_dims, strict=True)))
+
+
 def _batched(lanes: int, tensor: Tensor, dim: int | None) -> Tensor:
     return tensor.movedim(dim, 0) if dim is not None else tensor.expand(lanes, *tensor.shape)
+
+
+def _gather(table: Tensor, index: Tensor) -> Tensor:
+    if table.is_cuda:
+        from ..kernels.lookup import gather
+
+        return gather(table, index)
+    return table[index]
 
 
 def _pool_forward(table: Tensor, weight: Tensor, index: Tensor) -> Tensor:
@@ -120,7 +148,7 @@ def _row_sums(source: Tensor, plan: Plan, weight: Tensor | None, reads_per_sourc
         from ..kernels.lookup import row_sums
 
         return row_sums(source, plan.order, plan.starts, weight, reads_per_source)
-    factors = None if weight is None else weight.reshape(-1)[plan.order]
+    factors = None if weight is None else weight.reshape(-1).index_select(0, plan.order)
     return F.embedding_bag(
         plan.order // reads_per_source, source.contiguous(), plan.starts, mode="sum", per_sample_weights=factors
     )
@@ -129,7 +157,7 @@ def _row_sums(source: Tensor, plan: Plan, weight: Tensor | None, reads_per_sourc
 class _Lookup(torch.autograd.Function):
     @staticmethod
     def forward(table: Tensor, index: Tensor, order: Tensor, starts: Tensor) -> Tensor:
-        return table[index]
+        return _gather(table, index)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -143,6 +171,8 @@ class _Lookup(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, table: Tensor, *plan: Tensor) -> Any:
         lanes = info.batch_size
         table = _batched(lanes, table, in_dims[0])
+        if table.is_cuda:
+            return _Lookup.apply(table, *_stacked(lanes, plan, in_dims[1:])), 0
         rows, width = table.shape[1:]
         flat = _lay_out(lanes, rows, Plan(*plan), in_dims[1:])
         out = _Lookup.apply(table.reshape(lanes * rows, width), *flat)
@@ -164,8 +194,9 @@ class _Pool(torch.autograd.Function):
         plan = Plan(*rest)
         wanted = ctx.needs_input_grad
         if torch.is_grad_enabled():  # to be differentiated again: the same sums from operations that can be
-            reads = weight[:, :, None] * grad[:, None]
-            return _ReadSums.apply(reads, *plan), (lookup(table, plan) * grad[:, None]).sum(-1), None, None, None
+            reads = weight[..., None] * grad[..., None, :]
+            looked_up = lookup(table, plan)
+            return _ReadSums.apply(reads, *plan), (looked_up * grad[..., None, :]).sum(-1), None, None, None
         to_table = _row_sums(grad, plan, weight, plan.shape[-1]) if wanted[0] else None
         to_weight = _pool_weight_backward(grad, table, plan.row) if wanted[1] else None
         return to_table, to_weight, None, None, None
@@ -174,6 +205,8 @@ class _Pool(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, table: Tensor, weight: Tensor, *plan: Tensor) -> Any:
         lanes = info.batch_size
         table, weight = _batched(lanes, table, in_dims[0]), _batched(lanes, weight, in_dims[1])
+        if table.is_cuda:
+            return _Pool.apply(table, weight, *_stacked(lanes, plan, in_dims[2:])), 0
         rows, width = table.shape[1:]
         flat = _lay_out(lanes, rows, Plan(*plan), in_dims[2:])
         out = _Pool.apply(table.reshape(lanes * rows, width), weight.flatten(0, 1), *flat)
@@ -183,7 +216,7 @@ class _Pool(torch.autograd.Function):
 class _ReadSums(torch.autograd.Function):
     @staticmethod
     def forward(reads: Tensor, row: Tensor, order: Tensor, starts: Tensor) -> Tensor:
-        return _row_sums(reads.reshape(-1, reads.shape[-1]), Plan(row, order, starts), None, 1)
+        return _row_sums(reads.flatten(-3, -2), Plan(row, order, starts), None, 1)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -196,7 +229,64 @@ class _ReadSums(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: Any, reads: Tensor, *plan: Tensor) -> Any:
         lanes = info.batch_size
+        if reads.is_cuda:
+            return _ReadSums.apply(_batched(lanes, reads, in_dims[0]), *_stacked(lanes, plan, in_dims[1:])), 0
         rows = plan[2].shape[-1]
         flat = _lay_out(lanes, rows, Plan(*plan), in_dims[1:])
         out = _ReadSums.apply(_batched(lanes, reads, in_dims[0]).flatten(0, 1), *flat)
         return out.unflatten(0, (lanes, -1)), 0
+
+
+class _Added(torch.autograd.Function):
+    """On a GPU: two kernels in place of a broadcast and two sums."""
+
+    @staticmethod
+    def forward(token: Tensor, place: Tensor) -> Tensor:
+        from ..kernels.lookup import added
+
+        alone = token.ndim == 2
+        out = added(token[None], place[None]) if alone else added(token, place)
+        return out[0] if alone else out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.tokens = inputs[0].shape[-2]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        if torch.is_grad_enabled():  # to be differentiated again
+            table = grad.unflatten(-2, (ctx.tokens, -1))
+            return table.sum(-2), table.sum(-3)
+        from ..kernels.lookup import added_backward
+
+        alone = grad.ndim == 2
+        found = added_backward(grad[None] if alone else grad, ctx.tokens)
+        return tuple(t[0] for t in found) if alone else found
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, token: Tensor, place: Tensor) -> Any:
+        lanes = info.batch_size
+        return _Added.apply(_batched(lanes, token, in_dims[0]), _batched(lanes, place, in_dims[1])), 0
+
+
+class _Distances(torch.autograd.Function):
+    @staticmethod
+    def forward(table: Tensor, point: Tensor, row: Tensor) -> Tensor:
+        if table.is_cuda:
+            from ..kernels.lookup import distances
+
+            return distances(table, point, row)
+        return (table[row] - point[:, None]).norm(dim=-1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, table: Tensor, point: Tensor, row: Tensor) -> Any:
+        lanes = info.batch_size
+        table, point, row = (_batched(lanes, t, d) for t, d in zip((table, point, row), in_dims, strict=True))
+        if table.is_cuda:
+            return _Distances.apply(table, point, row), 0
+        flat = (row + (torch.arange(lanes) * table.shape[1])[:, None, None]).flatten(0, 1)
+        return _Distances.apply(table.flatten(0, 1), point.flatten(0, 1), flat).unflatten(0, (lanes, -1)), 0

@@ -25,7 +25,10 @@ from ..settings import require
 from ..shapes import Float
 from ..theory import residual_lipschitz, spectral_norm, two_layer_lipschitz
 from .base import Model, Neurons, Output, Parameter, models
-from .lookup import Plan, lookup, pool, read_sums
+from .grades import grades
+from .head import mean_cross_entropy
+from .lookup import Plan, added, distances, lookup, pool, read_sums
+from .norm import EPSILON, PATHS, centred, in_full, normalised
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,17 +36,6 @@ if TYPE_CHECKING:
     from ..tasks import Shape
 
 _TINY = 1e-9  # keeps linear attention a distribution when every logit is negative
-_EPSILON = 1e-5  # keeps a normalised vector finite
-
-_PATHS: dict[str, frozenset[str]] = {
-    "none": frozenset(),
-    "attention": frozenset({"query-key", "value"}),
-    "mlp": frozenset({"mlp"}),
-    "both": frozenset({"query-key", "value", "mlp"}),
-    "query-key": frozenset({"query-key"}),
-    "value": frozenset({"value"}),
-}
-"""Which paths each placement normalises."""
 
 
 @models.register("transformer")
@@ -122,37 +114,95 @@ class Transformer(Model):
         detail: bool = False,
         every_position: bool = False,
     ) -> Output:
-        table = _embeddings(weights)
         if self.scope == "query":
-            return self._query_only(weights, table, inputs, frozen, offset, detail)
-        return self._causal(weights, table, inputs, frozen, offset, detail, every_position)
+            return self._query_only(weights, inputs, frozen, offset, detail)
+        return self._causal(weights, inputs, frozen, offset, detail, every_position)
+
+    def grades_itself(self, device: torch.device, precision: str) -> bool:
+        """From attention weights on, one head that reads x = e_q + h into an MLP without a norm is one function
+        (`head.py`, `grades.py`). The GPU's version rounds products to TF32 or bf16, and holds only networks of some sizes."""
+        if self.scope != "query" or self.heads > 1 or self.readout != "residual" or "mlp" in PATHS[self.norm]:
+            return False
+        if device.type != "cuda":
+            return precision != "bf16"
+        from ..kernels.head import WIDTHS
+
+        return self.d in WIDTHS and precision != "float32"
+
+    def graded(
+        self,
+        weights: dict[str, Tensor],
+        inputs: Plan,
+        labels: Tensor,
+        *,
+        frozen: Tensor | None = None,
+        offset: Tensor | None = None,
+        detail: bool = False,
+    ) -> Output:
+        at_query = self._attend(weights, inputs, frozen, offset)
+        attention = at_query[0][:, 0]
+        values = self._under(weights, "W_V", "value", plus=_query(weights))
+        loss, right = grades(values, attention, inputs, *_matrices(weights), labels, self.readout_scale)
+        out = Output(_no_logits(weights), *at_query, loss=loss, right=right)
+        if not detail:
+            return out
+        table = self._under(weights, "W_V", "value")
+        pooled = pool(table, attention.detach(), inputs)
+        return out._replace(pooled=pooled[:, None], distance=distances(table, pooled, inputs)[:, None])
+
+    def mean_cross_entropy(
+        self, weights: dict[str, Tensor], inputs: Plan, labels: Tensor, *, frozen: Tensor | None = None
+    ) -> tuple[Tensor, Output]:
+        at_query = self._attend(weights, inputs, frozen, None)
+        values = self._under(weights, "W_V", "value", plus=_query(weights))
+        attention, network = at_query[0][:, 0], _matrices(weights)
+        loss = mean_cross_entropy(values, attention, inputs, *network, labels, self.readout_scale, once=True)
+        return loss, Output(_no_logits(weights), *at_query)
+
+    def _attend(
+        self, weights: dict[str, Tensor], plan: Plan, frozen: Tensor | None, offset: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Attention of the query, its log and its logits [example head position]."""
+        query = _query(weights)
+        if "query-key" in PATHS[self.norm]:
+            query = self._norm(query)
+        key_side = weights["W_K"].unflatten(1, (self.heads, -1))  # d, head, width
+        direction = torch.einsum("hw,dhw->dh", (query @ weights["W_Q"]).view(self.heads, -1), key_side)
+        table = self._under(weights, direction / math.sqrt(self.d // self.heads), "query-key")
+        logits = lookup(table, plan).mT
+        if offset is not None:
+            logits = logits + offset
+        log_attention, attention = self._normalise(logits, frozen)
+        return attention, log_attention, logits
+
+    def _under(
+        self, weights: dict[str, Tensor], matrix: str | Tensor, path: str, plus: Tensor | None = None
+    ) -> Float[Tensor, "row out"]:
+        """What each token at each position becomes under a matrix, `plus` a vector; without a norm in between, the sum of
+        what the token and the position become."""
+        matrix = weights[matrix] if isinstance(matrix, str) else matrix
+        if path in PATHS[self.norm]:
+            table = in_full(self._norm(_embeddings(weights).flatten(0, 1)) @ matrix)
+            return table if plus is None else table + plus
+        token, place = in_full(weights["W_E"] @ matrix), in_full(weights["W_pos"] @ matrix)
+        return added(token, place if plus is None else place + plus)
 
     def _query_only(
         self,
         weights: dict[str, Tensor],
-        table: Tensor,
         plan: Plan,
         frozen: Tensor | None,
         offset: Tensor | None,
         detail: bool,
     ) -> Output:
-        rows = table.flatten(0, 1)
-        query = rows[-1]
-        for_keys, for_values = self._attention_reads(rows)
-        key_side = weights["W_K"].unflatten(1, (self.heads, -1))  # d, head, width
-        direction = torch.einsum("hw,dhw->dh", (for_keys[-1] @ weights["W_Q"]).view(self.heads, -1), key_side)
-        logits = lookup(
-            _full(for_keys @ direction) / math.sqrt(self.d // self.heads), plan
-        ).mT  # example, head, position
-        if offset is not None:
-            logits = logits + offset
-        log_attention, attention = self._normalise(logits, frozen)
-        values = _full(for_values @ weights["W_V"]).unflatten(1, (self.heads, -1))
-        at_query = attention, log_attention, logits
+        query = _query(weights)
+        at_query = self._attend(weights, plan, frozen, offset)
+        attention = at_query[0]
         if self.heads == 1 and self.readout == "residual" and not detail:
             # α sums to 1, so the query may join the values: a small table instead of one addition an example
-            x = pool(values[:, 0] + query, attention[:, 0], plan)
+            x = pool(self._under(weights, "W_V", "value", plus=query), attention[:, 0], plan)
             return Output(self._answer(x, self._hidden(x, weights, 0), weights, 0), *at_query)
+        values = self._under(weights, "W_V", "value").unflatten(1, (self.heads, -1))
         pooled = torch.stack([pool(values[:, h], attention[:, h], plan) for h in range(self.heads)], 1)
         x = self._joined(query, pooled.flatten(1), weights, 0)
         hidden = self._hidden(x, weights, 0)
@@ -165,14 +215,13 @@ class Transformer(Model):
     def _causal(
         self,
         weights: dict[str, Tensor],
-        table: Tensor,
         plan: Plan,
         frozen: Tensor | None,
         offset: Tensor | None,
         detail: bool,
         every_position: bool,
     ) -> Output:
-        x = lookup(table.flatten(0, 1), plan)  # example, position, d
+        x = lookup(_embeddings(weights).flatten(0, 1), plan)  # example, position, d
         length = x.shape[1]
         for layer in range(self.layers):
             last = layer == self.layers - 1
@@ -183,7 +232,7 @@ class Transformer(Model):
                 (s @ weights[_of(name, layer)]).unflatten(2, (self.heads, -1)).transpose(1, 2)
                 for s, name in ((for_keys[:, reading], "W_Q"), (for_keys, "W_K"), (for_values, "W_V"))
             )  # example, head, position, width
-            logits = _full(q @ k.mT) / math.sqrt(self.d // self.heads)
+            logits = in_full(q @ k.mT) / math.sqrt(self.d // self.heads)
             if last and offset is not None:
                 logits = torch.cat([logits[:, :, :-1], logits[:, :, -1:] + offset.unsqueeze(2)], 2)
             future = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)[reading]
@@ -206,8 +255,8 @@ class Transformer(Model):
 
     def _attention_reads(self, x: Float[Tensor, "... d"]) -> tuple[Tensor, Tensor]:
         """What queries and keys read of x, and what values read."""
-        paths = _PATHS[self.norm]
-        normal = self._normalised(x) if paths & {"query-key", "value"} else x
+        paths = PATHS[self.norm]
+        normal = self._norm(x) if paths & {"query-key", "value"} else x
         return normal if "query-key" in paths else x, normal if "value" in paths else x
 
     def _joined(self, query: Tensor, h: Tensor, weights: dict[str, Tensor], layer: int) -> Tensor:
@@ -217,7 +266,7 @@ class Transformer(Model):
         return query + (h @ weights[_of("W_O", layer)] if self.heads > 1 else h)
 
     def _hidden(self, x: Tensor, weights: dict[str, Tensor], layer: int) -> Tensor:
-        return torch.relu((self._normalised(x) if "mlp" in _PATHS[self.norm] else x) @ weights[_of("W_in", layer)])
+        return torch.relu((self._norm(x) if "mlp" in PATHS[self.norm] else x) @ weights[_of("W_in", layer)])
 
     def _answer(self, x: Tensor, hidden: Tensor, weights: dict[str, Tensor], layer: int) -> Tensor:
         answer = hidden @ weights[_of("W_out", layer)]
@@ -225,14 +274,8 @@ class Transformer(Model):
             answer = (x + answer) @ weights["W_U"]
         return answer if self.readout_scale == 1 else self.readout_scale * answer
 
-    def _normalised(self, x: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
-        """N(x)"""
-        centred = self._centred(x)
-        return centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + _EPSILON)
-
-    def _centred(self, x: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
-        x = _full(x)
-        return x - x.mean(-1, keepdim=True) if self.norm_kind == "layer" else x
+    def _norm(self, x: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
+        return normalised(x, self.norm_kind)
 
     def _normalise(self, logits: Tensor, frozen: Tensor | None, future: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """log α and α over the last axis; positions in `future` get none."""
@@ -242,7 +285,10 @@ class Transformer(Model):
         if self.attention == "softmax":
             if future is not None:
                 logits = logits.masked_fill(future, -1e9)
-            log_attention = torch.log_softmax(logits, -1)
+            if logits.is_cuda:
+                log_attention = torch.log_softmax(logits, -1)
+            else:  # over a short last axis a CPU is six times slower than over a first one
+                log_attention = torch.log_softmax(logits.movedim(-1, 0), 0).movedim(0, -1)
             return log_attention, log_attention.exp()
         positive = torch.relu(logits) + _TINY
         if future is not None:
@@ -254,23 +300,23 @@ class Transformer(Model):
 
     def lipschitz(self, weights: dict[str, Tensor]) -> Tensor:
         """A normalised MLP input counts W_in 1/√ε times: N is 1/√ε-Lipschitz (see `local_lipschitz`, s ≥ √ε)."""
-        return self._lipschitz(weights, 1 / math.sqrt(_EPSILON))
+        return self._lipschitz(weights, 1 / math.sqrt(EPSILON))
 
     def local_lipschitz(self, weights: dict[str, Tensor], out: Output) -> Tensor:
         """‖N(x) − N(y)‖ ≤ ‖x − y‖ / min(s_x, s_y), and ‖∂N/∂x‖ ≤ 1/s_x: with c the centred x, N(x) is √d times the first d
         coordinates of (c, √dε)/‖(c, √dε)‖, and projections onto the unit sphere contract by the smaller norm, here √d s."""
-        if "mlp" not in _PATHS[self.norm]:
+        if "mlp" not in PATHS[self.norm]:
             return self.lipschitz(weights)
         assert out.pooled is not None
         query = out.stream[:, -1] if out.stream is not None else _embeddings(weights)[-1, -1]
         x = self._joined(query, out.pooled.flatten(1), weights, self.layers - 1)
-        return self._lipschitz(weights, torch.rsqrt(self._centred(x).square().mean(-1).amin() + _EPSILON))
+        return self._lipschitz(weights, torch.rsqrt(centred(x, self.norm_kind).square().mean(-1).amin() + EPSILON))
 
     def _lipschitz(self, weights: dict[str, Tensor], slope: float | Tensor) -> Tensor:
         """`slope` bounds how fast the normalised MLP input changes with the MLP input."""
         last = self.layers - 1
         W_in, W_out = weights[_of("W_in", last)], weights[_of("W_out", last)]
-        if "mlp" in _PATHS[self.norm]:
+        if "mlp" in PATHS[self.norm]:
             W_in = slope * W_in
         if self.readout == "minimal":
             bound = two_layer_lipschitz(W_in, W_out)
@@ -314,21 +360,31 @@ class Transformer(Model):
         """
         writes = weights["W_out"] @ weights["W_U"] if self.readout == "residual" else weights["W_out"]
         classes = writes.shape[1]
-        linear = not _PATHS[self.norm] & {"value", "mlp"}
+        linear = not PATHS[self.norm] & {"value", "mlp"}
         if self.layers > 1 or self.heads > 1 or not linear or classes > weights["W_E"].shape[0]:
             return None
         reads = weights["W_E"][:classes] @ weights["W_V"] @ weights["W_in"]
         return Neurons(reads.mT, self.readout_scale * writes)
 
 
-def _full(product: Tensor) -> Tensor:
-    """A bf16 product in float32: what is summed or exponentiated from here on is not rounded again."""
-    return product.float() if product.dtype == torch.bfloat16 else product
-
-
 def _embeddings(weights: dict[str, Tensor]) -> Tensor:
     """e of every token at every position [token, position, d]."""
     return weights["W_E"][:, None] + weights["W_pos"]
+
+
+def _query(weights: dict[str, Tensor]) -> Float[Tensor, "d"]:
+    """e_q: the last token at the last position."""
+    return weights["W_E"][-1] + weights["W_pos"][-1]
+
+
+def _matrices(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """What stands behind attention in one layer."""
+    return weights["W_in"], weights["W_out"], weights["W_U"]
+
+
+def _no_logits(weights: dict[str, Tensor]) -> Tensor:
+    """Logits of no example: they were graded where they were computed."""
+    return weights["W_U"][:0]
 
 
 def _of(name: str, layer: int) -> str:

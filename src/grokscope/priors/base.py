@@ -77,4 +77,6 @@ def pooled_log_attention(out: Output) -> Float[Tensor, "example position"]:
     """log of the attention averaged over heads: heads satisfy the structural condition together (Conj. E.2)."""
     assert out.log_attention is not None
     heads = out.log_attention.shape[1]
+    if heads == 1:
+        return out.log_attention[:, 0]
     return torch.logsumexp(out.log_attention, 1) - math.log(heads)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,19 @@ if TYPE_CHECKING:
     from ..tasks import Examples, Split
 
 probes: Registry[Callable[[Stored], pd.DataFrame]] = Registry("probe", "grokscope.probes")
+
+THREADS = 2
+
+
+@contextmanager
+def few_threads() -> Iterator[None]:
+    """At most THREADS threads of PyTorch: the matrices of probes are small, and many threads wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(before, THREADS))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(frozen=True)

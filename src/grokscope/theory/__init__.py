@@ -50,6 +50,7 @@ from .equations import Equation, equation, equations
 from .explaining_away import (
     logit_gradient,
     logit_gradient_bound,
+    logit_gradient_bound_at,
     logit_gradient_bound_closed,
     logit_gradient_cauchy_schwarz,
     pooled_jacobian,
@@ -136,6 +137,7 @@ __all__ = [
     "logit_flow",
     "logit_gradient",
     "logit_gradient_bound",
+    "logit_gradient_bound_at",
     "logit_gradient_bound_closed",
     "logit_gradient_cauchy_schwarz",
     "logit_variance",

@@ -170,8 +170,18 @@ def logit_gradient_bound(
     L_f  lipschitz      of the map from h to the logits
     CE   cross_entropy  of the example
     """
-    reach = attention * (values - pooled.unsqueeze(-2)).norm(dim=-1)
-    return reach * (lipschitz * residual_bound(cross_entropy)).unsqueeze(-1)
+    distance = (values - pooled.unsqueeze(-2)).norm(dim=-1)
+    return logit_gradient_bound_at(attention, distance, lipschitz, cross_entropy)
+
+
+def logit_gradient_bound_at(
+    attention: Float[Tensor, "... position", nonnegative],
+    distance: Float[Tensor, "... position", nonnegative],
+    lipschitz: Float[Tensor, "...", nonnegative],
+    cross_entropy: Float[Tensor, "...", nonnegative],
+) -> Float[Tensor, "... position"]:
+    """`logit_gradient_bound` from the distances ‖v_j − h‖."""
+    return attention * distance * (lipschitz * residual_bound(cross_entropy)).unsqueeze(-1)
 
 
 @equation(

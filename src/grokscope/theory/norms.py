@@ -15,13 +15,30 @@ def spectral_norm(matrix: Float[Tensor, "... row column"], squarings: int = 9) -
     ‖W‖₂ ≤ (tr (WᵀW)^n)^(1/2n) ≤ r^(1/2n) ‖W‖₂ with n = 2^squarings and r the rank. Only matrix products, so it runs
     for many runs at once on any device, where a singular value decomposition does not.
     """
-    small = matrix.mT @ matrix if matrix.shape[-2] >= matrix.shape[-1] else matrix @ matrix.mT
-    log_norm = torch.zeros(matrix.shape[:-2], device=matrix.device, dtype=matrix.dtype)
+    return _schatten(_gram(matrix), squarings)
+
+
+def spectral_norms(*matrices: Float[Tensor, "... _ _"]) -> list[Tensor]:
+    """`spectral_norm` of several matrices, in one go where their shorter sides are equal."""
+    grams = [_gram(matrix) for matrix in matrices]
+    if len({gram.shape for gram in grams}) > 1:
+        return [_schatten(gram) for gram in grams]
+    return list(_schatten(torch.stack(grams, -3)).unbind(-1))
+
+
+def _gram(matrix: Tensor) -> Tensor:
+    """WᵀW or WWᵀ, whichever is smaller."""
+    return matrix.mT @ matrix if matrix.shape[-2] >= matrix.shape[-1] else matrix @ matrix.mT
+
+
+def _schatten(gram: Tensor, squarings: int = 9) -> Tensor:
+    """(tr gram^n)^(1/2n) with n = 2^squarings, scaled at every step so that nothing overflows."""
+    log_norm = torch.zeros(gram.shape[:-2], device=gram.device, dtype=gram.dtype)
     for k in range(squarings + 1):
-        scale = torch.diagonal(small, dim1=-2, dim2=-1).sum(-1).clamp_min(torch.finfo(matrix.dtype).tiny)
+        scale = torch.diagonal(gram, dim1=-2, dim2=-1).sum(-1).clamp_min(torch.finfo(gram.dtype).tiny)
         log_norm = log_norm + scale.log() / 2 ** (k + 1)
-        small = small / scale[..., None, None]
-        small = small @ small
+        gram = gram / scale[..., None, None]
+        gram = gram @ gram
     return log_norm.exp()
 
 
@@ -42,7 +59,8 @@ def two_layer_lipschitz(
     W₁  W_in   acts on rows: f(h) = relu(h W₁) W₂
     W₂  W_out  the same
     """
-    return spectral_norm(W_in) * spectral_norm(W_out)
+    first, second = spectral_norms(W_in, W_out)
+    return first * second
 
 
 @equation(
@@ -62,7 +80,8 @@ def residual_lipschitz(
     W₂   W_out  back to the width of the stream
     W_U  W_U    the unembedding
     """
-    return spectral_norm(W_U) * (1 + two_layer_lipschitz(W_in, W_out))
+    first, second, unembedding = spectral_norms(W_in, W_out, W_U)
+    return unembedding * (1 + first * second)
 
 
 @equation(

@@ -1,0 +1,80 @@
+"""What the device can do, measured in the same run: copying, a large square product, and the products of a step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..fleet.graph import captured
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from .counts import Product
+
+SECONDS = 0.05
+"""About how long each ceiling is timed, three times; the fastest counts."""
+
+
+def copy_rate(device: torch.device) -> float:
+    """Bytes read and written in a second by a large copy."""
+    count = 2**28 if device.type == "cuda" else 2**25
+    source = torch.zeros(count, device=device)
+    target = torch.empty_like(source)
+    return 2 * 4 * count / fastest(lambda: target.copy_(source), device)
+
+
+def square_rate(precision: str, device: torch.device) -> float:
+    """Operations (two a multiply-add) in a second of a large square product."""
+    size = 8192 if device.type == "cuda" else 1536
+    a = torch.randn(size, size, device=device, dtype=dtype_of(precision))
+    return 2 * size**3 / fastest(lambda: a @ a, device, precision)
+
+
+def products_seconds(products: Sequence[Product], lanes: int, precision: str, device: torch.device) -> float:
+    """Seconds that the products of one run-step take, forward and both ways back, when `lanes` runs are batched; on a GPU
+    without the time it takes to launch them."""
+    operands = [_operands(product, lanes, precision, device) for product in products]
+
+    def step() -> None:
+        for a, b, grad in operands:
+            a @ b
+            grad @ b.mT
+            a.mT @ grad
+
+    return fastest(step, device, precision) / lanes
+
+
+def _operands(product: Product, lanes: int, precision: str, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Both factors and the gradient of their product."""
+    count, rows, inner, columns = lanes * product.batch, product.rows, product.inner, product.columns
+    stacked = (
+        torch.randn(count, *shape, device=device, dtype=dtype_of(precision))
+        for shape in ((rows, inner), (inner, columns), (rows, columns))
+    )
+    a, b, grad = (t[0] if count == 1 else t for t in stacked)
+    return a, b, grad
+
+
+def fastest(function: Callable[[], object], device: torch.device, precision: str = "float32") -> float:
+    """Seconds of one call, the best of three rounds; on a GPU as a recorded graph."""
+    call = captured(function, lambda: [], precision) if device.type == "cuda" else function
+
+    def spent(repeats: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(repeats):
+            call()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return (time.perf_counter() - begin) / repeats
+
+    spent(1)
+    once = spent(1)
+    return min(spent(max(1, int(SECONDS / max(once, 1e-6)))) for _ in range(3))
+
+
+def dtype_of(precision: str) -> torch.dtype:
+    return torch.bfloat16 if precision == "bf16" else torch.float32

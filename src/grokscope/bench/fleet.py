@@ -1,0 +1,91 @@
+"""The fleet's own loop, timed: steps with or without the evaluations that training has."""
+
+from __future__ import annotations
+
+import gc
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..fleet.data import lane_data
+from ..fleet.program import Program
+
+if TYPE_CHECKING:
+    from ..config import RunConfig
+
+SEEDS = 8
+"""Speed does not depend on what the data says: a few seeds serve many lanes."""
+
+
+class FleetLoop:
+    """`lanes` seeds at once, diagnostics included."""
+
+    def __init__(self, config: RunConfig, lanes: int, device: torch.device):
+        self.every = config.log.every
+        few = min(lanes, SEEDS)
+        self.program = Program(config, few, device)
+        for lane in range(few):
+            own = replace(config, seed=lane)
+            self.program.load(lane, own, lane_data(own))
+        if lanes > few:
+            self.program = self.program.narrow([lane % few for lane in range(lanes)])
+        self.seconds = [0.0, 0.0]
+        """Spent on steps and on evaluations."""
+
+    def __call__(self, epochs: int) -> None:
+        for begin in range(0, epochs, self.every):
+            start = time.perf_counter()
+            self.steps(min(self.every, epochs - begin))
+            middle = time.perf_counter()
+            self.program.evaluate()
+            self.seconds[0] += middle - start
+            self.seconds[1] += time.perf_counter() - middle
+
+    def steps(self, epochs: int) -> None:
+        """Train without looking."""
+        for _ in range(epochs):
+            self.program.train_epoch()
+        self.program.finish()
+
+
+def epochs_per_second(run: Callable[[int], None], every: int, seconds: float, device: torch.device) -> float:
+    """Whole evaluation intervals, after one to warm up, for about `seconds`."""
+    run(every)
+    done, begin, elapsed = 0, time.perf_counter(), 0.0
+    while elapsed < seconds:
+        run(every)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        done, elapsed = done + every, time.perf_counter() - begin
+    return done / elapsed
+
+
+def seconds_per_epoch(loop: FleetLoop, seconds: float) -> float:
+    """Of training alone, after one epoch to warm up; at least one epoch, and more for about `seconds`."""
+    loop.steps(1)
+    count, spent = 1, 0.0
+    while True:
+        begin = time.perf_counter()
+        loop.steps(count)
+        spent = time.perf_counter() - begin
+        if 2 * spent >= seconds:
+            return spent / count
+        count = max(2 * count, int(count * 0.7 * seconds / max(spent, 1e-6)))
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, or did so first: recording a graph that has no room left ends in another error."""
+    if isinstance(error, torch.OutOfMemoryError) or re.search("out of memory|allocate memory", str(error)):
+        return True
+    return error.__context__ is not None and out_of_memory(error.__context__)
+
+
+def free(device: torch.device) -> None:
+    """Hand the memory of programs that are gone back: recorded graphs hold on to it until they are collected."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()

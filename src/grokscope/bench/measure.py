@@ -1,0 +1,132 @@
+"""The plain loop, the ceilings of the device, and the fleet at several lane counts, one after another in one process."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+
+from ..config import RunConfig
+from ..devices import device_name
+from .ceilings import copy_rate, products_seconds, square_rate
+from .counts import bytes_layered, bytes_moved, lookups, multiply_adds, products
+from .fleet import FleetLoop, epochs_per_second, free, out_of_memory
+from .plain import plain_loop
+
+Tell = Callable[[str], None]
+Row = dict[str, Any]
+
+
+def silent(what: str) -> None:
+    """Say nothing of what is timed."""
+
+
+def bench(
+    config: RunConfig,
+    lanes: Iterable[int],
+    device: torch.device,
+    *,
+    precisions: Sequence[str] = ("float32",),
+    seconds: float = 5.0,
+    tell: Tell = silent,
+) -> dict[str, Any]:
+    """How many run-steps a second, beside the plain loop and beside what the device allows."""
+    loop = plain_loop(config, device)
+    tell("plain loop")
+    plain = epochs_per_second(loop, config.log.every, seconds, device)
+    tell("what the device can do")
+    ceilings: dict[str, Any] = {
+        "copy_bytes_per_s": copy_rate(device),
+        "square_operations_per_s": {precision: square_rate(precision, device) for precision in precisions},
+    }
+    counted = counts(config)
+    fleet = []
+    for precision in precisions:
+        for count in lanes:
+            tell(f"{count} lanes, {precision}")
+            row = fleet_row(in_precision(config, precision), count, device, seconds)
+            row |= {"ratio": None, "limit": None, "of_limit": None}
+            if row["run_steps_per_s"] is not None:
+                row["limit"] = limit(row["products_s"], counted["bytes"], ceilings["copy_bytes_per_s"])
+                row |= {
+                    "ratio": row["run_steps_per_s"] / plain,
+                    "of_limit": row["run_steps_per_s"] / row["limit"],
+                }
+            fleet.append(row)
+    return {
+        **machine(device),
+        "plain_run_steps_per_s": plain,
+        "counts": counted,
+        "ceilings": ceilings,
+        "fleet": fleet,
+    }
+
+
+def in_precision(config: RunConfig, name: str) -> RunConfig:
+    """The config with another precision of matrix products."""
+    return RunConfig.from_dict({**config.to_dict(), "precision": name})
+
+
+def machine(device: torch.device) -> dict[str, Any]:
+    """What the numbers were measured on and with."""
+    from .. import __version__
+
+    name = device_name(device) if device.type == "cuda" else f"{platform.machine()} CPU"
+    threads = None if device.type == "cuda" else torch.get_num_threads()
+    return {"device": name, "threads": threads, "version": __version__, "torch": torch.__version__}
+
+
+def counts(config: RunConfig) -> dict[str, Any]:
+    """What a run-step costs at least, as `counts.py` counts it."""
+    moved = bytes_moved(config)
+    counted: dict[str, Any] = {
+        "examples": config.batch_size or config.task.shape.train_size,
+        "multiply_adds": multiply_adds(config),
+        "lookups": lookups(config),
+        "bytes": sum(moved.values()),
+        "bytes_by_kind": moved,
+        "bytes_layered": {"float32": bytes_layered(config), "bf16": bytes_layered(config, 2)},
+    }
+    counted["table"] = {"multiply_adds": multiply_adds(config, "table"), "lookups": lookups(config, "table")}
+    return counted
+
+
+def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: float) -> Row:
+    """The fleet at one lane count, and the matrix products of its step by themselves; numbers are missing where memory ran out.
+
+    diagnostics   share of the time that goes into evaluations at the config's interval
+    step_s        seconds of a run-step, evaluations not counted
+    products_s    seconds of its matrix products
+    """
+    row: Row = {"precision": config.precision, "lanes": lanes}
+    row |= dict.fromkeys(("run_steps_per_s", "diagnostics", "step_s", "products_s", "step_over_products"))
+    try:
+        loop = FleetLoop(config, lanes, device)
+        loop(config.log.every)  # warm up, and forget what that cost
+        loop.seconds = [0.0, 0.0]
+        rate = epochs_per_second(loop, config.log.every, seconds, device) * config.steps_per_epoch * lanes
+        share = loop.seconds[1] / sum(loop.seconds)
+        del loop
+        free(device)
+        alone = products_seconds(products(config), lanes, config.precision, device)
+    except RuntimeError as error:
+        if not out_of_memory(error):
+            raise
+        return row
+    finally:
+        free(device)
+    step = (1 - share) / rate
+    return row | {
+        "run_steps_per_s": rate,
+        "diagnostics": share,
+        "step_s": step,
+        "products_s": alone,
+        "step_over_products": step / alone,
+    }
+
+
+def limit(products_s: float, bytes_: int, copy_bytes_per_s: float) -> float:
+    """Run-steps a second if nothing but the products (at their measured rate) or the memory (at the rate of a copy) took time."""
+    return 1 / max(products_s, bytes_ / copy_bytes_per_s)

@@ -1,0 +1,177 @@
+"""A stored measurement as tables: what was measured, what the device allows, the targets, how the cost grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+Measured = dict[str, Any]
+
+
+class Table(NamedTuple):
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+def tables(measured: Measured) -> list[Table]:
+    """All tables that the measurement has numbers for."""
+    found = [_fleet(measured), _ceilings(measured), _targets(measured)]
+    if measured.get("scaling"):
+        found.append(_scaling(measured["scaling"]))
+    return found
+
+
+def _fleet(measured: Measured) -> Table:
+    plain, rows = measured["plain_run_steps_per_s"], []
+    alone = {row["precision"]: row["step_s"] for row in measured["fleet"] if row["lanes"] == 1}
+    for row in measured["fleet"]:
+        name = (row["precision"], f"{row['lanes']:,}")
+        if row["run_steps_per_s"] is None:
+            rows.append((*name, "out of memory", *[""] * 6))
+            continue
+        one = alone.get(row["precision"])
+        rows.append(
+            (
+                *name,
+                short(row["run_steps_per_s"]),
+                short(row["ratio"]),
+                short(row["lanes"] * row["step_s"] / one) if one else "",
+                f"{row['diagnostics']:.1%}",
+                short(row["step_over_products"]),
+                short(row["limit"]),
+                f"{row['of_limit']:.0%}",
+            )
+        )
+    header = (
+        "",
+        "lanes",
+        "run-steps/s",
+        "× plain",
+        "× one lane",
+        "diagnostics",
+        "step ÷ products",
+        "limit",
+        "of limit",
+    )
+    note = (
+        "× one lane: time of a step of all lanes, in steps of one. diagnostics: share of the time spent on evaluations, all "
+        "measures included. step ÷ products: time of a step over that of its matrix products alone, batched alike. limit: "
+        "run-steps/s if the products, or the bytes that must move, were all that takes time."
+    )
+    return Table("Run-steps a second", header, [("plain loop", "1", short(plain), "1", *[""] * 5), *rows], note)
+
+
+def _ceilings(measured: Measured) -> Table:
+    counts, ceilings = measured["counts"], measured["ceilings"]
+    operations = 2 * counts["multiply_adds"]
+    table, layered = counts["table"], counts["bytes_layered"]
+    rows = [
+        (
+            "matrix products of a run-step",
+            f"{si(counts['multiply_adds'])} multiply-adds, {si(counts['lookups'])} look-ups",
+        ),
+        (
+            "… with the first layer as a table",
+            f"{si(table['multiply_adds'])} multiply-adds, {si(table['lookups'])} look-ups",
+        ),
+        ("bytes that must move", f"{si(counts['bytes'])}B"),
+        ("… if activations cross memory as well", f"{si(layered['float32'])}B, in bf16 {si(layered['bf16'])}B"),
+        ("large copy", f"{si(ceilings['copy_bytes_per_s'])}B/s"),
+    ]
+    for precision, rate in ceilings["square_operations_per_s"].items():
+        rows.append((f"large square product, {precision}", f"{si(rate)} operations/s"))
+        done = [row for row in measured["fleet"] if row["precision"] == precision and row["products_s"]]
+        if done:
+            best = min(done, key=lambda row: row["products_s"])
+            words = f"{si(operations / best['products_s'])} operations/s at {best['lanes']} lanes"
+            rows.append((f"products of a run-step, {precision}", words))
+    return Table("What the device allows", ("", ""), rows)
+
+
+def _targets(measured: Measured) -> Table:
+    rows = []
+    gpu = measured["threads"] is None
+
+    def row(
+        what: str, value: float | None, good: Callable[[float], bool], show: Callable[[float], str] = short
+    ) -> None:
+        if value is not None:
+            rows.append((what, show(value), "yes" if good(value) else "no"))
+
+    def best(**asked: Any) -> Measured:
+        found = [r for r in measured["fleet"] if r["run_steps_per_s"] and asked.items() <= r.items()]
+        return max(found, key=lambda r: r["run_steps_per_s"], default={})
+
+    if gpu:
+        row("best lane count: ≥ 100,000 run-steps/s", best().get("run_steps_per_s"), lambda v: v >= 100_000)
+        row("… in TF32: ≥ 50,000", best(precision="tf32").get("run_steps_per_s"), lambda v: v >= 50_000)
+        row("five lanes: ≥ 8,000", best(lanes=5).get("run_steps_per_s"), lambda v: v >= 8_000)
+    else:
+        one, five = best(lanes=1), best(lanes=5)
+        row("one run: ≥ 6 × the plain loop", one.get("ratio"), lambda v: v >= 6)
+        row("… step ≤ 2 × its matrix products", one.get("step_over_products"), lambda v: v <= 2)
+        if one and five:
+            row("five lanes: ≤ 4.5 × one lane", 5 * five["step_s"] / one["step_s"], lambda v: v <= 4.5)
+    started = measured.get("startup", {})
+    row("`grokscope --help`: < 0.3 s", started.get("help_s"), lambda v: v < 0.3, "{:.2f} s".format)
+    row("`import grokscope`: < 0.5 s, torch apart", started.get("import_s"), lambda v: v < 0.5, "{:.3f} s".format)
+    row("the demo trains in ≤ 30 s", measured.get("demo_s"), lambda v: v <= 30, "{:.1f} s".format)
+    note = f"`import torch` by itself takes {started['torch_s']:.1f} s." if started else ""
+    return Table("Targets", ("", "measured", "met"), rows, note)
+
+
+def _scaling(rows: Iterable[Measured]) -> Table:
+    told = []
+    for row in rows:
+        name = (row["axis"], f"{row['value']:,}", f"{row['lanes']:,}")
+        if row["note"]:
+            told.append((*name, row["note"], "", ""))
+        else:
+            share = f"{row['run_steps_per_s'] / row['limit']:.0%}"
+            told.append((*name, short(row["run_steps_per_s"]), short(row["limit"]), share))
+    header = ("axis", "value", "lanes", "run-steps/s", "limit", "of limit")
+    note = "Training alone, without evaluations; d with an MLP of 4d, layers with causal attention."
+    return Table("How the cost grows", header, told, note)
+
+
+def as_markdown(table: Table) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (table.header, *table.rows)]
+    lines.insert(1, "|" + "---|" * len(table.header))
+    return "\n".join([f"**{table.title}**", "", *lines, *(["", table.note] if table.note else [])])
+
+
+def as_text(table: Table) -> str:
+    """Aligned columns for a terminal: the first to the left, the others to the right."""
+    cells = [table.header, *table.rows] if any(table.header) else list(table.rows)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(
+            word.rjust(w) if place else word.ljust(w) for place, (word, w) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
+    return "\n".join([table.title, "", *(line.rstrip() for line in lines), *([table.note] if table.note else [])])
+
+
+def short(value: float) -> str:
+    """Three significant digits, with commas where there are more before the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def si(value: float) -> str:
+    """`468 M`: three significant digits and the letter of a thousand's power."""
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g} {letter}"
+    return f"{value:.3g} "
+
+
+def rounded(value: Any) -> Any:
+    """Five significant digits of every number: the rest is noise."""
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, dict):
+        return {name: rounded(own) for name, own in value.items()}
+    return [rounded(own) for own in value] if isinstance(value, list) else value

@@ -1,0 +1,160 @@
+"""The command that times: bench."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ConfigError
+from .app import Device, Json, Sets, app, parse_sets
+
+if TYPE_CHECKING:
+    import torch
+
+LANES = {"cpu": "1,5,16", "cuda": "1,5,16,64,256,512"}
+PRECISION = {"cpu": "float32", "cuda": "tf32,bf16"}
+
+
+@app.command()
+def bench(
+    settings: Sets = None,
+    lanes: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="Lane counts to time; by default the device decides.")
+    ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Of matrix products: float32, tf32, bf16. CPU: float32, GPU: tf32,bf16."),
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="About how long each is timed.")] = 5.0,
+    scaling: Annotated[
+        bool, typer.Option("--scaling", help="Also against lanes, p, d, T and layers, in the first precision.")
+    ] = False,
+    startup: Annotated[
+        bool, typer.Option("--startup", help="Also the start of the program in fresh processes.")
+    ] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Also how long the demo trains.")] = False,
+    stored: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE.json", help="Show a stored measurement; nothing is timed.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.json", help="Store what was measured.")
+    ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", metavar="DIR", help="Draw the scaling as SVG and PNG.")
+    ] = None,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """How fast: the fleet at several lane counts beside a plain training loop and beside what the device allows.
+
+    A run-step is one optimizer step of one run. Operations and bytes of a run-step are counted; how fast the device copies
+    and multiplies matrices of those shapes is measured in the same run; the limit is the slower of the two.
+
+        grokscope bench --lanes 1,5 --seconds 2
+
+        grokscope bench --scaling --startup --demo -o speed.json
+
+        grokscope bench --from speed.json --pictures .
+    """
+    from ..bench.page import draw, machine
+    from ..bench.report import as_text, rounded, tables
+    from ..store import save_file
+
+    if stored is None:
+        measured = rounded(_measure(parse_sets(settings), lanes, precision, seconds, scaling, startup, demo, device))
+    else:
+        measured = _read(stored)
+    if output:
+        save_file(output, json.dumps(measured, indent=1) + "\n")
+    if pictures:
+        if not measured.get("scaling"):
+            raise ConfigError("--pictures", "there is nothing to draw; add --scaling")
+        draw(measured, pictures / "scaling")
+    if as_json:
+        print(json.dumps(measured, indent=1))
+        return
+    print(f"{machine(measured)}, torch {measured['torch']}\n{measured['command']}")
+    for table in tables(measured):
+        print(f"\n{as_text(table)}")
+
+
+def _measure(
+    sets: dict[str, str],
+    lanes: str | None,
+    precision: str | None,
+    seconds: float,
+    scaling: bool,
+    startup: bool,
+    demo: bool,
+    device: str,
+) -> dict[str, Any]:
+    from ..bench import measure
+    from ..bench import scaling as growth
+    from ..bench import startup as start
+    from ..devices import resolve_device
+    from ..sweeps import read_config
+    from .session import command_line
+
+    config = read_config(None, sets).check()
+    place = resolve_device(device)
+    counts = _counts(lanes or LANES[place.type])
+    precisions = (precision or sets.get("precision") or PRECISION[place.type]).split(",")
+    for name in precisions:
+        measure.in_precision(config, name)  # complains before anything is timed
+
+    def tell(what: str) -> None:
+        print(f"timing {what} …", file=sys.stderr)
+
+    measured: dict[str, Any] = {"command": command_line()}
+    measured |= measure.bench(config, counts, place, precisions=precisions, seconds=seconds, tell=tell)
+    if startup:
+        tell("start-up")
+        measured["startup"] = start.startup()
+    if demo:
+        tell("the demo")
+        measured["demo_s"] = _demo_seconds(place)
+    if scaling:
+        own = measure.in_precision(config, precisions[0])
+        measured["scaling"] = growth.scaling(own, place, seconds=min(seconds / 4, 1.0), tell=tell)
+    return measured
+
+
+def _demo_seconds(device: torch.device) -> float:
+    """Of training the demo's runs, saving included."""
+    import tempfile
+    import time
+
+    from ..demo import configs
+    from ..training import train_all
+
+    asked = configs(range(3))
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
+        train_all(asked, device=str(device), runs=folder, lanes=len(asked))
+        return time.perf_counter() - begin
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise ConfigError("--from", f"{path} cannot be read") from None
+    except ValueError:
+        raise ConfigError("--from", f"{path} is not JSON") from None
+    if "fleet" not in measured:
+        raise ConfigError("--from", f"{path} holds no measurement of grokscope bench")
+    return measured
+
+
+def _counts(text: str) -> list[int]:
+    try:
+        counts = [int(word) for word in text.split(",")]
+        if min(counts) < 1:
+            raise ValueError
+    except ValueError:
+        raise ConfigError("--lanes", f"{text!r} is not a list of numbers such as 1,5,16") from None
+    return counts

@@ -1,0 +1,110 @@
+"""The first page of help, and where each command lives.
+
+A command's module is imported when the command is asked for, and the page draws its own panels: all modules, with the parts
+of typer and rich that render Markdown, would take twice as long as the rest of `grokscope --help`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+COMMANDS = {
+    "demo": ("work", "Three runs side by side: one that waits, one that is told where to look, one that is misled."),
+    "train": ("work", "Train one configuration with several seeds, side by side."),
+    "sweep": ("work", "Train every point of a grid, packed into fleets."),
+    "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
+    "show": ("look", "Everything about one run: settings, phases in words, last measurements."),
+    "report": (
+        "look",
+        "Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline.",
+    ),
+    "list": ("look", "What can be chosen by name, with every setting, its default and its meaning."),
+    "probe": (
+        "probes",
+        "What the kept checkpoints of runs tell: how masks change, which frequencies neurons use, what the logits owe to them.",
+    ),
+    "audit": (
+        "audit",
+        "Hold the paper's statements against stored runs: each holds, is violated, or does not apply, with its numbers.",
+    ),
+    "equations": (
+        "theory",
+        "Every equation of the papers: its number, what it says, the function that computes it, where that is tested.",
+    ),
+    "reproduce": (
+        "science",
+        "Run an experiment by name: trains its arms, prints the verdicts, writes pictures and compact results.",
+    ),
+    "claims": (
+        "science",
+        "The ledger: every claim with what was measured and its verdict, rebuilt from stored results without training.",
+    ),
+    "bench": (
+        "bench",
+        "How fast: the fleet at several lane counts beside a plain training loop and beside what the device allows.",
+    ),
+}
+"""The module of each command, and the first sentence of its help, in the order of the page."""
+
+
+def register(words: Iterable[str] = tuple(COMMANDS)) -> None:
+    """Import the modules of the commands among the words; they register themselves."""
+    for module in {COMMANDS[word][0] for word in words if word in COMMANDS}:
+        importlib.import_module(f".{module}", __package__)
+
+
+class Front(TyperGroup):
+    """The program as a group of commands."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Usage, options and commands in the same look as the help of each command."""
+        from rich.console import Console
+        from rich.padding import Padding
+        from rich.text import Text
+
+        console = Console(highlight=False)
+        usage = Text(self.get_usage(ctx), style="bold")
+        usage.highlight_words(["Usage:"], "yellow")
+        console.print(Padding(usage, 1))
+        console.print(Padding(_prose(self.help or ""), (0, 1, 1, 1)))
+        options = [
+            [
+                Text(",".join(p.opts), style="bold cyan"),
+                Text(p.metavar or "", style="bold yellow"),
+                _prose(getattr(p, "help", None) or ""),
+            ]
+            for p in self.get_params(ctx)
+        ]
+        commands = [[Text(name, style="bold cyan"), _prose(about)] for name, (_, about) in COMMANDS.items()]
+        console.print(_panel("Options", options))
+        console.print(_panel("Commands", commands))
+        console.print(Padding(_prose(self.epilog or ""), 1))
+
+
+def _panel(title: str, rows: list[list[RenderableType]]) -> RenderableType:
+    from rich.panel import Panel
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    for _ in rows[0][:-1]:
+        table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    for row in rows:
+        table.add_row(*row)
+    return Panel(table, title=title, title_align="left", border_style="dim")
+
+
+def _prose(text: str) -> RenderableType:
+    """A paragraph; what stands in backquotes is code."""
+    from rich.text import Text
+
+    parts = re.split(r"`([^`]*)`", text)
+    return Text.assemble(*((part, "bold cyan" if place % 2 else "") for place, part in enumerate(parts)))

@@ -1,0 +1,164 @@
+"""Timing itself is not tested: that the right things are timed, that limits follow from them, and that gaps are survived."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from grokscope.bench import ceilings, measure, scaling
+from grokscope.bench.counts import Product
+from grokscope.bench.fleet import FleetLoop, out_of_memory, seconds_per_epoch
+from grokscope.bench.plain import plain_loop
+from grokscope.config import Log, RunConfig
+from grokscope.errors import ConfigError
+from grokscope.fleet.data import lane_data
+from grokscope.models.transformer import Transformer
+from grokscope.tasks.modular import Modular
+
+CPU = torch.device("cpu")
+TINY = RunConfig(
+    task=Modular(p=7, alphabet=3, train_fraction=0.6), model=Transformer(d=8, d_mlp=16), log=Log(every=5), epochs=10
+)
+
+
+def test_the_products_timed_are_those_counted(monkeypatch):
+    """Forward and both ways back, of as many lanes as asked for, in the precision asked for."""
+    done = []
+    monkeypatch.setattr(ceilings, "fastest", lambda step, device, precision: step() or 6.0)
+    whole = torch.Tensor.__matmul__
+    record = lambda a, b: done.append((tuple(a.shape), tuple(b.shape), a.dtype)) or whole(a, b)  # noqa: E731
+    monkeypatch.setattr(torch.Tensor, "__matmul__", record)
+    seconds = ceilings.products_seconds([Product("a", 3, 4, 5), Product("b", 2, 3, 4, 10)], 2, "bf16", CPU)
+    assert seconds == 3.0  # of one lane
+    assert done == [
+        (*shapes, torch.bfloat16)
+        for shapes in [
+            ((2, 3, 4), (2, 4, 5)),
+            ((2, 3, 5), (2, 5, 4)),
+            ((2, 4, 3), (2, 3, 5)),
+            ((20, 2, 3), (20, 3, 4)),
+            ((20, 2, 4), (20, 4, 3)),
+            ((20, 3, 2), (20, 2, 4)),
+        ]
+    ]
+
+
+def test_the_limit_is_the_slower_of_products_and_bytes():
+    assert measure.limit(0.5, 10, 100.0) == 2
+    assert measure.limit(0.01, 10, 100.0) == 10
+
+
+def test_many_lanes_are_copies_of_a_few_seeds():
+    loop = FleetLoop(TINY, 11, CPU)
+    program = loop.program
+    assert program.lanes == 11 and len(program.flat.unique(dim=0)) == 8
+    assert torch.equal(program.flat[3], program.flat[8 + 3 - 8])
+    assert torch.equal(program.flat[1], program.flat[9])
+    assert program.seed.tolist() == [*range(8), 0, 1, 2]
+    assert torch.equal(program.train["labels"][10], lane_data(replace(TINY, seed=2))[0]["labels"])
+    loop(10)
+    assert program.step.tolist() == [10] * 11
+    assert min(loop.seconds) > 0
+    assert seconds_per_epoch(loop, 1e-6) > 0
+    assert program.step.tolist() == [12] * 11  # one to warm up, one that is timed
+
+
+@pytest.mark.parametrize("copied", [1e7, 1e12])
+def test_rows_and_ratios_agree(monkeypatch, copied):
+    monkeypatch.setattr(measure, "square_rate", lambda *_: 1e9)
+    monkeypatch.setattr(measure, "copy_rate", lambda *_: copied)
+    monkeypatch.setattr(ceilings, "SECONDS", 0.001)
+    quick = replace(TINY, log=Log(every=1))
+    result = measure.bench(quick, [2], CPU, precisions=["float32", "bf16"], seconds=0.01)
+    assert json.loads(json.dumps(result)) == result
+    assert [(row["precision"], row["lanes"]) for row in result["fleet"]] == [("float32", 2), ("bf16", 2)]
+    moved = result["counts"]["bytes"] / copied
+    for row in result["fleet"]:
+        assert row["ratio"] == pytest.approx(row["run_steps_per_s"] / result["plain_run_steps_per_s"])
+        assert row["limit"] == pytest.approx(1 / max(moved, row["products_s"]))
+        assert row["of_limit"] == pytest.approx(row["run_steps_per_s"] / row["limit"])
+        assert row["step_s"] == pytest.approx((1 - row["diagnostics"]) / row["run_steps_per_s"])
+
+
+def no_memory(*_):
+    raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+def test_out_of_memory_is_a_gap(monkeypatch):
+    monkeypatch.setattr(measure, "FleetLoop", no_memory)
+    row = measure.fleet_row(TINY, 4, CPU, 0.1)
+    assert (row["lanes"], row["run_steps_per_s"], row["products_s"]) == (4, None, None)
+    monkeypatch.setattr(scaling, "FleetLoop", no_memory)
+    monkeypatch.setattr(scaling, "copy_rate", lambda *_: 1e9)
+    monkeypatch.setattr(scaling, "square_rate", lambda *_: 1e12)
+    monkeypatch.setattr(scaling, "AXES", {"lanes": (1, 2)})
+    rows = scaling.scaling(TINY, CPU, seconds=0.1)
+    assert [(row["value"], row["run_steps_per_s"], row["note"]) for row in rows] == [
+        (1, None, "out of memory"),
+        (2, None, "out of memory"),
+    ]
+
+
+def test_other_errors_are_not_hidden(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("shapes do not fit")
+
+    monkeypatch.setattr(measure, "FleetLoop", broken)
+    with pytest.raises(RuntimeError, match="do not fit"):
+        measure.fleet_row(TINY, 4, CPU, 0.1)
+
+
+def test_out_of_memory_is_known_by_what_came_first():
+    assert out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory"))
+    assert not out_of_memory(RuntimeError("an illegal memory access was encountered"))
+    try:
+        try:
+            no_memory()
+        finally:
+            raise RuntimeError("operation failed due to a previous error during capture")
+    except RuntimeError as error:
+        assert out_of_memory(error)
+
+
+def test_places_on_every_axis():
+    found = {(axis, value): (lanes, config) for axis, value, lanes, config in scaling.points(RunConfig(), "cuda")}
+    assert [value for axis, value in found if axis == "lanes"] == [2**i for i in range(11)]
+    assert found["lanes", 1024] == (1024, RunConfig())
+    assert found["p", 257] == (64, RunConfig(task=Modular(p=257)))
+    assert found["d", 512] == (64, RunConfig(model=Transformer(d=512, d_mlp=2048)))
+    assert {value: config.task.shape.length for (axis, value), (_, config) in found.items() if axis == "T"} == {
+        value: value for value in (4, 8, 16, 32, 64)
+    }
+    assert found["layers", 3] == (64, RunConfig(model=Transformer(layers=3, scope="causal")))
+    few = [(axis, value, lanes) for axis, value, lanes, _ in scaling.points(RunConfig(), "cpu")]
+    assert max(value for axis, value, _ in few if axis == "lanes") == 64
+    assert {lanes for axis, _, lanes in few if axis != "lanes"} == {1}
+
+
+def test_scaling_times_shared_points_once_and_leaves_long_ones_out(monkeypatch):
+    timed = []
+    monkeypatch.setattr(scaling, "AXES", {"lanes": (1, 2), "d": (8, 1024)})
+    monkeypatch.setattr(scaling, "square_rate", lambda *_: 1e9)
+    answer = {"run_steps_per_s": 1.0, "limit": 2.0, "note": ""}
+    monkeypatch.setattr(scaling, "_timed", lambda config, lanes, *_: timed.append((lanes, config.model.d)) or answer)
+    config = replace(TINY, model=Transformer(d=8, d_mlp=32))
+    rows = scaling.scaling(config, CPU, seconds=0.1)
+    assert timed == [(1, 8), (2, 8)]
+    assert [(row["axis"], row["value"], row["run_steps_per_s"]) for row in rows] == [
+        ("lanes", 1, 1.0),
+        ("lanes", 2, 1.0),
+        ("d", 8, 1.0),
+        ("d", 1024, None),
+    ]
+    assert rows[-1]["note"].startswith("left out: an epoch would take about ")
+
+
+def test_the_plain_loop_refuses_what_it_would_train_otherwise():
+    for other in (
+        replace(TINY, model=Transformer(heads=2)),
+        replace(TINY, model=Transformer(norm="mlp")),
+        replace(TINY, batch_size=4),
+    ):
+        with pytest.raises(ConfigError):
+            plain_loop(other, CPU)

@@ -1,0 +1,173 @@
+"""Tables, page and picture of a stored measurement."""
+
+import json
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from grokscope.bench import page, startup
+from grokscope.bench.report import as_markdown, as_text, rounded, short, si, tables
+from grokscope.cli import front
+from grokscope.figures.scaling import cost_growth
+
+
+def row(lanes, rate, precision="tf32", **more):
+    own = {"precision": precision, "lanes": lanes, "run_steps_per_s": rate, "ratio": rate / 100, "limit": 4 * rate}
+    step = {"diagnostics": 0.1, "step_s": 0.9 / rate, "products_s": 0.3 / rate, "step_over_products": 3.0}
+    return {**own, **step, "of_limit": 0.25, **more}
+
+
+def point(axis, value, rate=10.0, limit=20.0, note="", lanes=64):
+    numbers = {"run_steps_per_s": None, "limit": None} if note else {"run_steps_per_s": rate, "limit": limit}
+    return {"axis": axis, "value": value, "lanes": lanes, "precision": "tf32", **numbers, "note": note}
+
+
+POINTS = [
+    *(point("lanes", lanes, 10.0 * lanes, lanes=lanes) for lanes in (1, 2, 4)),
+    point("lanes", 8, note="out of memory", lanes=8),
+    *(point(axis, value) for axis in ("p", "d", "T", "layers") for value in (1, 2, 3)),
+]
+MEASURED = {
+    "command": "grokscope bench --scaling",
+    "device": "Some GPU",
+    "threads": None,
+    "version": "0",
+    "torch": "2",
+    "plain_run_steps_per_s": 100.0,
+    "counts": {
+        "examples": 10,
+        "multiply_adds": 467_736_576,
+        "lookups": 3_734_250,
+        "bytes": 2_385_992,
+        "bytes_by_kind": {},
+        "bytes_layered": {"float32": 41_303_752, "bf16": 21_844_872},
+        "table": {"multiply_adds": 311_433_216, "lookups": 18_441_450},
+    },
+    "ceilings": {"copy_bytes_per_s": 4e12, "square_operations_per_s": {"tf32": 3.5e14}},
+    "fleet": [row(1, 2000.0), row(5, 9000.0), row(256, 60_000.0), {**row(512, 1.0), "run_steps_per_s": None}],
+    "startup": {"help_s": 0.2, "import_s": 0.01, "torch_s": 2.0},
+    "scaling": POINTS,
+}
+
+
+def test_tables_say_what_was_measured():
+    fleet, ceilings, targets, growth = tables(MEASURED)
+    assert list(fleet.rows[0])[:4] == ["plain loop", "1", "100", "1"]
+    assert list(fleet.rows[2]) == ["tf32", "5", "9,000", "90", "1.11", "10.0%", "3", "36,000", "25%"]
+    assert fleet.rows[-1][2] == "out of memory"
+    assert ("matrix products of a run-step", "468 M multiply-adds, 3.73 M look-ups") in ceilings.rows
+    assert ("products of a run-step, tf32", "187 T operations/s at 256 lanes") in ceilings.rows
+    assert targets.rows == [
+        ("best lane count: ≥ 100,000 run-steps/s", "60,000", "no"),
+        ("… in TF32: ≥ 50,000", "60,000", "yes"),
+        ("five lanes: ≥ 8,000", "9,000", "yes"),
+        ("`grokscope --help`: < 0.3 s", "0.20 s", "yes"),
+        ("`import grokscope`: < 0.5 s, torch apart", "0.010 s", "yes"),
+    ]
+    assert growth.rows[1] == ("lanes", "2", "2", "20", "20", "100%")
+    assert growth.rows[3] == ("lanes", "8", "8", "out of memory", "", "")
+
+
+def test_targets_of_a_cpu():
+    cpu = {
+        **MEASURED,
+        "threads": 2,
+        "demo_s": 31.0,
+        "fleet": [row(1, 40.0, ratio=6.5, step_over_products=1.9), row(5, 50.0)],
+    }
+    assert tables(cpu)[2].rows[:3] == [
+        ("one run: ≥ 6 × the plain loop", "6.5", "yes"),
+        ("… step ≤ 2 × its matrix products", "1.9", "yes"),
+        ("five lanes: ≤ 4.5 × one lane", "4", "yes"),
+    ]
+    assert tables(cpu)[2].rows[-1] == ("the demo trains in ≤ 30 s", "31.0 s", "no")
+
+
+def test_numbers_and_renderings():
+    assert [short(v) for v in (0.01234, 5.678, 99.96, 1234.5)] == ["0.0123", "5.68", "100", "1,234"]
+    assert [si(v) for v in (12.0, 41_303_752, 3.5e14)] == ["12 ", "41.3 M", "350 T"]
+    assert rounded({"a": [1.2345678, 3, None, "x"]}) == {"a": [1.2346, 3, None, "x"]}
+    table = tables(MEASURED)[2]
+    assert as_markdown(table).splitlines()[2:5] == [
+        "|  | measured | met |",
+        "|---|---|---|",
+        "| best lane count: ≥ 100,000 run-steps/s | 60,000 | no |",
+    ]
+    lines = as_text(table).splitlines()
+    assert lines[2].split() == ["measured", "met"]
+    assert {len(line) for line in lines[2:8]} == {len(lines[2])}
+
+
+def test_the_page_keeps_what_is_written_by_hand(tmp_path):
+    (tmp_path / "one.json").write_text(json.dumps(MEASURED))
+    text = "# Top\n\n<!-- measured: one -->\nold\n<!-- end -->\nby hand\n<!-- measured: two -->\n<!-- end -->\n"
+    once = page.filled(text, tmp_path)
+    assert once == page.filled(once, tmp_path)
+    assert "old" not in once and "\nby hand\n" in once and "Not measured yet." in once
+    assert "`grokscope bench --scaling`\n\nSome GPU, torch 2." in once
+    assert "| tf32 | 5 | 9,000 |" in once and "](speed-one.svg)" in once
+
+
+def test_the_page_holds_what_is_stored():
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.filled(text) == text
+    assert page.PART.findall(text)
+    assert all(page.PAGE.with_name(f"speed-{p.stem}.svg").exists() for p in page.STORED.glob("*.json"))
+
+
+def test_the_picture_has_a_panel_an_axis():
+    figure = cost_growth(POINTS, title="Some GPU")
+    FigureCanvasAgg(figure).draw()
+    assert [ax.get_xlabel() for ax in figure.axes] == [
+        "lanes",
+        "modulus p, 64 lanes",
+        "width d (MLP 4d), 64 lanes",
+        "tokens in a sequence T, 64 lanes",
+        "layers (causal), 64 lanes",
+    ]
+    first = {line.get_gid(): line for line in figure.axes[0].lines}
+    assert first["measured"].get_xydata().tolist() == [[1, 10], [2, 20], [4, 40]]
+    assert first["limit"].get_ydata().tolist() == [20, 20, 20]
+    assert first["gap"].get_xdata().tolist() == [8]
+    assert "not timed: out of memory or too long" in [t.get_text() for t in figure.legends[0].get_texts()]
+    assert all(ax.get_yscale() == ax.get_xscale() == "log" for ax in figure.axes)
+
+
+def test_start_up_is_timed_in_fresh_processes(monkeypatch):
+    """Bytecode is kept for these processes even where the environment forbids it, and torch is timed by itself."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    asked = []
+
+    def text(command, env):
+        asked.append((command[-1], "PYTHONDONTWRITEBYTECODE" in env))
+        return "2.5" if "torch" in command[-1] else "0.25"
+
+    monkeypatch.setattr(startup, "_text", text)
+    found = startup.startup(repeats=3)
+    assert (found["import_s"], found["torch_s"]) == (0.25, 2.5)
+    assert [kept for word, kept in asked if "torch" not in word] == [False] * 8
+
+
+def test_the_front_page_says_what_each_command_says_of_itself():
+    import typer
+
+    from grokscope.cli.app import app
+
+    front.register()
+    commands = typer.main.get_command(app).commands
+    assert set(commands) == set(front.COMMANDS)
+    for name, command in commands.items():
+        first = " ".join(command.help.split("\n\n")[0].split())
+        assert front.COMMANDS[name][1] == first, name
+        assert command.callback.__module__ == f"grokscope.cli.{front.COMMANDS[name][0]}"
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_the_front_page_fits_the_terminal(run, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    code, out, _ = run("--help")
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= width
+    told = " ".join(out.replace("│", " ").split())
+    assert "Train one configuration with several seeds, side by side." in told and "--load FILE.py" in told
+    assert "Start with grokscope demo." in told

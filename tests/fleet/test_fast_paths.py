@@ -1,0 +1,160 @@
+"""Every fast path against the plain run alone, whose loss comes from its logits: loss, all gradients, ten steps, measures."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from grokscope.config import ROOMS
+from grokscope.fleet.data import lane_data, with_plan
+from grokscope.fleet.one_run import OneRun, hyper_of
+from grokscope.fleet.program import Program
+from grokscope.models.transformer import Transformer
+
+CPU = torch.device("cpu")
+COMBINATIONS = [(o, p) for o in ROOMS["optim"].entries() for p in ROOMS["prior"].entries()]
+MODELS = {
+    "default": {},
+    "scaled": {"readout_scale": 3.0},
+    "normed": {"norm": "attention"},
+    "keys": {"norm": "query-key", "norm_kind": "rms"},
+    "linear": {"attention": "linear"},
+}
+
+
+def configs_for(tiny, optim, prior):
+    rules = {"optim": ROOMS["optim"].get(optim)(lr=1e-2), "prior": ROOMS["prior"].get(prior)(beta=0.5)}
+    return [replace(tiny, seed=seed, **rules) for seed in (0, 1)]
+
+
+def stacked(configs, fast=True):
+    program = Program(configs[0], len(configs), CPU)
+    program.rules = OneRun(configs[0], fast=fast)
+    for lane, config in enumerate(configs):
+        program.load(lane, config, lane_data(config))
+    return program
+
+
+def by_hand(config):
+    """Loss and gradients of one run, with no fleet and no fast path."""
+    rules, shape = OneRun(config, fast=False), config.task.shape
+    batch = with_plan(lane_data(config)[0], shape.vocabulary, max(shape.length, shape.test_length))
+    program = stacked([config])
+    weights = {name: w[0].detach().clone().requires_grad_() for name, w in program.weights.items()}
+    hyper = {name: torch.tensor(value) for name, value in hyper_of(config).items()}
+    loss = rules.loss(weights, hyper, batch, torch.tensor(0), torch.tensor(config.seed))
+    return loss.detach(), torch.autograd.grad(loss, list(weights.values()))
+
+
+def both(config):
+    assert OneRun(config).fast and config.model.grades_itself(CPU, config.precision), "this run has no fast path"
+    return by_hand(config)
+
+
+@pytest.mark.parametrize(("optim", "prior"), COMBINATIONS)
+def test_ten_steps_are_those_of_the_plain_run(tiny, optim, prior):
+    configs = configs_for(tiny, optim, prior)
+    fast, plain = stacked(configs), [stacked([config], fast=False) for config in configs]
+    for _ in range(10):
+        for program in (fast, *plain):
+            program.train_epoch()
+    for lane, alone in enumerate(plain):
+        torch.testing.assert_close(fast.flat[lane], alone.flat[0], rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("prior", list(ROOMS["prior"].entries()))
+@pytest.mark.parametrize("model", list(MODELS))
+def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
+    config = replace(configs_for(tiny, "adamw", prior)[0], model=Transformer(d=8, d_mlp=16, **MODELS[model]))
+    loss, gradients = both(config)
+    program = stacked([config, replace(config, seed=5)])
+    total = torch.func.vmap(program.rules.loss)(
+        program.weights, program.hyper, program.train, program.step, program.seed
+    )
+    torch.testing.assert_close(total[0], loss)
+    found = torch.autograd.grad(total.sum(), list(program.weights.values()))
+    for name, own, plain in zip(program.weights, found, gradients, strict=True):
+        torch.testing.assert_close(own[0], plain, rtol=1e-4, atol=1e-6, msg=lambda text, name=name: f"{name}: {text}")
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_what_is_measured_is_the_same(tiny, model):
+    config = replace(tiny, model=Transformer(d=8, d_mlp=16, **MODELS[model]))
+    both(config)
+    pair = [config, replace(config, seed=3)]
+    fast, plain = stacked(pair), stacked(pair, fast=False)
+    plain.flat.copy_(fast.flat)
+    seen, wanted = fast.evaluate(), plain.evaluate()
+    assert seen.keys() == wanted.keys()
+    for name, values in wanted.items():
+        assert seen[name] == pytest.approx(values, rel=1e-3, abs=1e-6), name
+
+
+KERNELS = """
+import torch
+from grokscope.kernels import adamw, head
+from grokscope.models.head import mean_cross_entropy
+from grokscope.models.grades import grades
+from grokscope.models.lookup import Plan, plan
+from grokscope.optim.adamw import AdamW
+from torch.func import vmap
+torch.manual_seed(0)
+close = torch.testing.assert_close
+for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 16, 40, 11, 1.0), (1, 9, 1, 4, 16, 130, 3, 2.0)):
+    p = plan(torch.randint(0, tokens, (runs, examples, length)), tokens, length)
+    sizes = ((tokens * length, d), (examples, length), (d, hidden), (hidden, d), (d, classes))
+    leaves = [(torch.rand(runs, *size) - 0.3).requires_grad_() for size in sizes]
+    labels = torch.randint(0, classes, (runs, examples))
+    def of_one(rule):
+        return vmap(lambda v, a, i, o, u, l, *p: rule(v, a, Plan(*p), i, o, u, l, scale))
+    loss = of_one(mean_cross_entropy)(*leaves, labels, *p)
+    wanted = (loss, *torch.autograd.grad(loss.sum(), leaves))
+    own = [leaf.detach() for leaf in leaves]
+    for pair in (0, 1):
+        head.HOW[torch.float32][1]["PAIR"] = pair
+        for a, b in zip(head.loss_and_gradients(own[0], own[1], p, *own[2:], labels, scale), wanted):
+            close(a, b, rtol=1e-4, atol=1e-5)
+    still = [own[0], own[1].clone().requires_grad_(), *own[2:]]
+    each, right = of_one(grades)(*still, labels, *p)
+    (slope,) = torch.autograd.grad(each.sum(), still[1])
+    for a, b in zip(head.grades(own[0], own[1], p, *own[2:], labels, scale, True), (each, right, slope)):
+        close(a, b, rtol=1e-4, atol=1e-5)
+numbers = dict(weight_decay=[0.0, 1.0], beta1=[0.9, 0.0], beta2=[0.999, 0.9], eps=[1e-8, 1e-3])
+numbers = {name: torch.tensor(values) for name, values in numbers.items()}
+w, g, m, s = (torch.rand(2, 1100) for _ in range(4))
+step, lr, scale = torch.tensor([1, 700]), torch.tensor([0.1, 0.01]), torch.tensor([1.0, 0.5])
+wanted = []
+for i in range(2):
+    rule = AdamW(**{name: values[i] for name, values in numbers.items()})
+    state = {"mean": m[i].clone(), "square": s[i].clone()}
+    wanted.append(rule.update(w[i].clone(), g[i] * scale[i], state, role="matrix", step=step[i], lr=lr[i]))
+adamw.adamw_(w, g, m, s, step, lr, scale, **numbers)
+for i, (weight, state) in enumerate(wanted):
+    close(w[i], weight), close(m[i], state["mean"]), close(s[i], state["square"])
+print("same")
+"""
+
+
+def test_gpu_kernels_compute_the_same():
+    """On a GPU the kernels run; here Triton's interpreter checks their arithmetic."""
+    pytest.importorskip("triton", reason="Triton is not installed on this platform")
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    done = subprocess.run([sys.executable, "-c", KERNELS], env=environment, capture_output=True, text=True, timeout=600)
+    assert done.stdout.strip() == "same", done.stderr
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_a_gpu_fleet_stays_near_the_plain_run(tiny, precision):
+    config = replace(tiny, model=Transformer(d=16, d_mlp=32), precision=precision)
+    program = Program(config, 3, torch.device("cuda"))
+    for lane in range(3):
+        program.load(lane, replace(config, seed=lane), lane_data(replace(config, seed=lane)))
+    alone = stacked([replace(config, seed=1, precision="float32")], fast=False)
+    for _ in range(10):
+        program.train_epoch()
+        alone.train_epoch()
+    assert (program.flat[1].cpu() - alone.flat[0]).norm() < 0.02 * alone.flat[0].norm()
