@@ -11,6 +11,7 @@ import math
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -90,6 +91,7 @@ class Crew:
         self._lock = threading.Lock()
         self._errors: list[BaseException] = []
         self._abandoned = False
+        self._ended = 0
 
     def run(self) -> None:
         """Train until all is over or somebody interrupts. An error stops every worker, each saves what it has, and the
@@ -111,24 +113,22 @@ class Crew:
             raise self._errors[0]
 
     def _work_side_by_side(self) -> None:
-        # a Thread.join that is interrupted takes the thread for ended, so ends are announced
-        ends = [threading.Event() for _ in range(self.workers)]
-        team = [threading.Thread(target=self._work_until, args=(end,), daemon=True) for end in ends]
+        team = [threading.Thread(target=self._work_until_end, daemon=True) for _ in range(self.workers)]
         for worker in team:
             worker.start()
         try:
-            for end in ends:
-                end.wait()
+            self._wait()
         except KeyboardInterrupt:  # the second one: stop at once
             self._abandoned = True
-            for end in ends:
-                end.wait()
+            self._wait()
             raise
-        finally:
-            for worker in team:
-                worker.join()
 
-    def _work_until(self, end: threading.Event) -> None:
+    def _wait(self) -> None:
+        """Until every worker has come to its end. An interrupt inside Thread.join or Event.wait would break them."""
+        while self._ended < self.workers:
+            time.sleep(0.01)
+
+    def _work_until_end(self) -> None:
         try:
             self._work()
         except _Abandoned:
@@ -136,7 +136,8 @@ class Crew:
         except BaseException as error:
             self._errors.append(error)
         finally:
-            end.set()
+            with self._lock:
+                self._ended += 1
 
     def _work(self) -> None:
         with self._own_place():
