@@ -71,13 +71,17 @@ def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
     config = replace(configs_for(tiny, "adamw", prior)[0], model=Transformer(d=8, d_mlp=16, **MODELS[model]))
     loss, gradients = both(config)
     program = stacked([config, replace(config, seed=5)])
-    total = torch.func.vmap(program.rules.loss)(
-        program.weights, program.hyper, program.train, program.step, program.seed
-    )
-    torch.testing.assert_close(total[0], loss)
-    found = torch.autograd.grad(total.sum(), list(program.weights.values()))
-    for name, own, plain in zip(program.weights, found, gradients, strict=True):
-        torch.testing.assert_close(own[0], plain, rtol=1e-4, atol=1e-6, msg=lambda text, name=name: f"{name}: {text}")
+    vmapped = torch.func.vmap(program.rules.loss)
+    for total in (
+        program._losses(program.train),
+        vmapped(program.weights, program.hyper, program.train, program.step, program.seed),
+    ):
+        torch.testing.assert_close(total[0], loss)
+        found = torch.autograd.grad(total.sum(), list(program.weights.values()))
+        for name, own, plain in zip(program.weights, found, gradients, strict=True):
+            torch.testing.assert_close(
+                own[0], plain, rtol=1e-4, atol=1e-6, msg=lambda text, name=name: f"{name}: {text}"
+            )
 
 
 @pytest.mark.parametrize("model", list(MODELS))

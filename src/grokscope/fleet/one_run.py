@@ -58,7 +58,7 @@ class OneRun:
         self.pace = config.ticket.pace(self.layout.parameters)
         self.task_loss = losses.get(config.loss)
         self.is_plain_adamw = (
-            isinstance(config.optim, AdamW)
+            type(config.optim) is AdamW  # others build on it
             and isinstance(config.filter, NoFilter)
             and self.pace is None
             and not config.constraint.norm
@@ -69,17 +69,27 @@ class OneRun:
 
     def loss(self, weights: Weights, hyper: Hyper, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
         """Task loss + prior + penalties."""
-        rooms = self._bind(hyper)
         weights = self.config.ticket.effective(weights)
-        if self._graded(batch):
-            with self._autocast(batch):
-                task, out = self.config.model.mean_cross_entropy(
-                    weights, _plan(batch), batch["labels"], frozen=batch.get("frozen")
-                )
+        if self.graded(batch):
+            task, out = self.graded_loss(weights, batch)
         else:
             out = self.forward(weights, batch)
             task = self.example_losses(out, batch).mean()
-        total = task + self._prior_loss(rooms, out, batch, step, seed)
+        return task + self.penalties(weights, hyper, _named(out), batch, step, seed)
+
+    def graded_loss(self, weights: Weights, batch: Batch) -> tuple[Tensor, Output]:
+        """Task loss and output of a model that grades itself; of one run, or of each of stacked runs."""
+        with self._autocast(batch):
+            return self.config.model.mean_cross_entropy(
+                weights, _plan(batch), batch["labels"], frozen=batch.get("frozen")
+            )
+
+    def penalties(
+        self, weights: Weights, hyper: Hyper, seen: dict[str, Tensor], batch: Batch, step: Tensor, seed: Tensor
+    ) -> Tensor:
+        """What is added to the task loss; `seen` are the fields of the output by name."""
+        rooms = self._bind(hyper)
+        total = self._prior_loss(rooms, Output(**seen), batch, step, seed)
         return total + rooms["constraint"].penalty(weights) if self.config.constraint.qk_penalty else total
 
     def update(self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, step: Tensor) -> tuple[Tensor, State]:
@@ -158,10 +168,9 @@ class OneRun:
         if not self.config.model.has_attention:
             return {"logits": self.forward(weights, batch).logits}, offset.sum()
         out = self._answered(weights, batch, offset=offset, detail=True)
-        seen = {name: tensor for name, tensor in out._asdict().items() if tensor is not None}
         if out.loss is not None:
-            return seen, out.loss
-        return seen, losses.get("cross_entropy")(_answers(out).float(), _answer_labels(batch))
+            return _named(out), out.loss
+        return _named(out), losses.get("cross_entropy")(_answers(out).float(), _answer_labels(batch))
 
     def measure(
         self,
@@ -231,13 +240,13 @@ class OneRun:
         answers = _answers(out).float()
         return Side(out, self.example_losses(out, batch), _accuracy(answers, batch), informative, lambda: answers)
 
-    def _graded(self, batch: Batch) -> bool:
+    def graded(self, batch: Batch) -> bool:
         """Whether the model grades its own answers."""
         return self.fast and self.config.model.grades_itself(batch["labels"].device, self.config.precision)
 
     def _answered(self, weights: Weights, batch: Batch, **how: Any) -> Output:
         """A forward pass, graded by the model if it does so."""
-        if not self._graded(batch):
+        if not self.graded(batch):
             return self.forward(weights, batch, **how)
         with self._autocast(batch):
             return self.config.model.graded(weights, _plan(batch), batch["labels"], frozen=batch.get("frozen"), **how)
@@ -260,6 +269,11 @@ class OneRun:
 
 def _plan(batch: Batch) -> Plan:
     return Plan(batch["row"], batch["order"], batch["starts"])
+
+
+def _named(out: Output) -> dict[str, Tensor]:
+    """The fields that the output has."""
+    return {name: tensor for name, tensor in out._asdict().items() if tensor is not None}
 
 
 def _answers(out: Output) -> Tensor:

@@ -136,7 +136,8 @@ class Model(Settings):
         frozen: Float[Tensor, "example position"] | None = None,
     ) -> tuple[Float[Tensor, ""], Output]:
         """The faster way for training, where `grades_itself`: the mean over the examples, and the output without logits.
-        The loss has to enter what is differentiated with weight 1."""
+        The loss has to enter what is differentiated with weight 1. Weights and inputs may be those of stacked runs: all axes
+        are counted from the end, and nothing is left for vmap to do."""
         raise NotImplementedError
 
     def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:

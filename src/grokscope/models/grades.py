@@ -53,15 +53,19 @@ def _graded(
         part = slice(begin, begin + _BLOCK)
         own, label = x[:, part], labels[:, part, None]
         active = torch.bmm(own, W_in).relu_()
-        logits = torch.bmm(torch.baddbmm(own, active, W_out), W_U).mul_(scale)
-        loss[:, part] = torch.logsumexp(logits, -1) - logits.gather(-1, label).squeeze(-1)
-        right[:, part] = (logits.argmax(-1) == labels[:, part]).to(x)
+        logits = torch.bmm(torch.baddbmm(own, active, W_out), W_U)
+        if scale != 1:
+            logits.mul_(scale)
+        torch.log_softmax(logits, -1, out=logits)
+        answer = logits.gather(-1, label).squeeze(-1)
+        loss[:, part] = -answer
+        right[:, part] = (answer >= logits.amax(-1)).to(x)
         if wanted:
-            back = torch.softmax(logits, -1).scatter_add_(-1, label, logits.new_tensor(-1.0).expand(label.shape))
-            back = torch.bmm(back, W_U.mT).mul_(scale)
-            to_x[:, part] = back
-            to_active = torch.bmm(back, W_out.mT).mul_(active > 0)
-            to_x[:, part].baddbmm_(to_active, W_in.mT)
+            back = logits.exp_().scatter_add_(-1, label, logits.new_tensor(-1.0).expand(label.shape))
+            back = torch.bmm(back, W_U.mT) if scale == 1 else torch.bmm(back, W_U.mT).mul_(scale)
+            to_active = torch.bmm(back, W_out.mT)
+            torch.ops.aten.threshold_backward.grad_input(to_active, active, 0, grad_input=to_active)
+            torch.baddbmm(back, to_active, W_in.mT, out=to_x[:, part])
     if not wanted:
         return loss, right
     return loss, right, _pool_weight_backward(to_x.view(-1, d), table, flat.row).view(attention.shape)

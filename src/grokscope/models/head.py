@@ -53,17 +53,17 @@ class _Found(NamedTuple):
 
 @checked
 def mean_cross_entropy(
-    values: Float[Tensor, "rows d"],
-    attention: Float[Tensor, "example position"],
+    values: Float[Tensor, "... rows d"],
+    attention: Float[Tensor, "... example position"],
     plan: Plan,
-    W_in: Float[Tensor, "d hidden"],
-    W_out: Float[Tensor, "hidden d"],
-    W_U: Float[Tensor, "d class"],
-    labels: Int[Tensor, "example"],
+    W_in: Float[Tensor, "... d hidden"],
+    W_out: Float[Tensor, "... hidden d"],
+    W_U: Float[Tensor, "... d class"],
+    labels: Int[Tensor, "... example"],
     scale: float = 1.0,
     once: bool = False,
-) -> Float[Tensor, ""]:
-    """The mean cross-entropy of one run; under vmap, of each run.
+) -> Float[Tensor, "..."]:
+    """The mean cross-entropy of one run, or of each of stacked runs.
 
     once   a promise that the loss enters what is differentiated with weight 1: its gradients are passed on as they are
     """

@@ -62,7 +62,7 @@ def plan(tokens: Int[Tensor, "example position"], vocabulary: int, positions: in
 def lookup(table: Float[Tensor, "rows width"], plan: Plan) -> Float[Tensor, "example position width"]:
     """table[index]"""
     if table.shape[-1] == 1 and not table.is_cuda:  # plain indexing: its transpose is short enough for a CPU
-        return table.squeeze(-1).gather(0, plan.row.reshape(-1)).view(*plan.row.shape, 1)
+        return table.squeeze(-1).gather(-1, plan.row.flatten(-2)).view(*plan.row.shape, 1)
     return _Lookup.apply(table, *plan)
 
 
@@ -94,7 +94,7 @@ def added(token: Float[Tensor, "token width"], place: Float[Tensor, "position wi
     """The table whose row of a token at a position is the sum of both."""
     if token.is_cuda:
         return _Added.apply(token, place)
-    return (token[:, None] + place).flatten(0, 1)
+    return (token.unsqueeze(-2) + place.unsqueeze(-3)).flatten(-3, -2)
 
 
 def distances(

@@ -155,19 +155,21 @@ class Transformer(Model):
     ) -> tuple[Tensor, Output]:
         at_query = self._attend(weights, inputs, frozen, None)
         values = self._under(weights, "W_V", "value", plus=_query(weights))
-        attention, network = at_query[0][:, 0], _matrices(weights)
+        attention, network = at_query[0][..., 0, :], _matrices(weights)
         loss = mean_cross_entropy(values, attention, inputs, *network, labels, self.readout_scale, once=True)
         return loss, Output(_no_logits(weights), *at_query)
 
     def _attend(
         self, weights: dict[str, Tensor], plan: Plan, frozen: Tensor | None, offset: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Attention of the query, its log and its logits [example head position]."""
+        """Attention of the query, its log and its logits [example head position]. Axes are counted from the end, here and in
+        what it calls: for one head the weights may be those of stacked runs."""
         query = _query(weights)
         if "query-key" in PATHS[self.norm]:
             query = self._norm(query)
-        key_side = weights["W_K"].unflatten(1, (self.heads, -1))  # d, head, width
-        direction = torch.einsum("hw,dhw->dh", (query @ weights["W_Q"]).view(self.heads, -1), key_side)
+        key_side = weights["W_K"].unflatten(-1, (self.heads, -1))  # d, head, width
+        own = (query.unsqueeze(-2) @ weights["W_Q"]).squeeze(-2).unflatten(-1, (self.heads, -1))
+        direction = torch.einsum("...hw,...dhw->...dh", own, key_side)
         table = self._under(weights, direction / math.sqrt(self.d // self.heads), "query-key")
         logits = lookup(table, plan).mT
         if offset is not None:
@@ -182,10 +184,10 @@ class Transformer(Model):
         what the token and the position become."""
         matrix = weights[matrix] if isinstance(matrix, str) else matrix
         if path in PATHS[self.norm]:
-            table = in_full(self._norm(_embeddings(weights).flatten(0, 1)) @ matrix)
-            return table if plus is None else table + plus
+            table = in_full(self._norm(_embeddings(weights).flatten(-3, -2)) @ matrix)
+            return table if plus is None else table + plus.unsqueeze(-2)
         token, place = in_full(weights["W_E"] @ matrix), in_full(weights["W_pos"] @ matrix)
-        return added(token, place if plus is None else place + plus)
+        return added(token, place if plus is None else place + plus.unsqueeze(-2))
 
     def _query_only(
         self,
@@ -280,15 +282,15 @@ class Transformer(Model):
     def _normalise(self, logits: Tensor, frozen: Tensor | None, future: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """log α and α over the last axis; positions in `future` get none."""
         if frozen is not None:
-            attention = frozen.unsqueeze(1).expand_as(logits)
+            attention = frozen.unsqueeze(-2).expand_as(logits)
             return attention.clamp_min(_TINY).log(), attention
         if self.attention == "softmax":
             if future is not None:
                 logits = logits.masked_fill(future, -1e9)
             if logits.is_cuda:
                 log_attention = torch.log_softmax(logits, -1)
-            else:  # over a short last axis a CPU is six times slower than over a first one
-                log_attention = torch.log_softmax(logits.movedim(-1, 0), 0).movedim(0, -1)
+            else:  # over a short last axis a CPU is six times slower than over one before the examples
+                log_attention = torch.log_softmax(logits.movedim(-1, -3), -3).movedim(-3, -1)
             return log_attention, log_attention.exp()
         positive = torch.relu(logits) + _TINY
         if future is not None:
@@ -369,12 +371,12 @@ class Transformer(Model):
 
 def _embeddings(weights: dict[str, Tensor]) -> Tensor:
     """e of every token at every position [token, position, d]."""
-    return weights["W_E"][:, None] + weights["W_pos"]
+    return weights["W_E"].unsqueeze(-2) + weights["W_pos"].unsqueeze(-3)
 
 
 def _query(weights: dict[str, Tensor]) -> Float[Tensor, "d"]:
     """e_q: the last token at the last position."""
-    return weights["W_E"][-1] + weights["W_pos"][-1]
+    return weights["W_E"][..., -1, :] + weights["W_pos"][..., -1, :]
 
 
 def _matrices(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
@@ -384,7 +386,7 @@ def _matrices(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
 
 def _no_logits(weights: dict[str, Tensor]) -> Tensor:
     """Logits of no example: they were graded where they were computed."""
-    return weights["W_U"][:0]
+    return weights["W_U"][..., :0, :]
 
 
 def _of(name: str, layer: int) -> str:
