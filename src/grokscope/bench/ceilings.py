@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from .counts import Product
 
 SECONDS = 0.05
-"""About how long each ceiling is timed, three times; the fastest counts."""
+"""About how long each ceiling is timed, several times; the fastest counts."""
+ROUNDS = 8
 
 
 def copy_rate(device: torch.device) -> float:
@@ -60,7 +61,7 @@ def _operands(product: Product, lanes: int, precision: str, device: torch.device
 
 
 def fastest(function: Callable[[], object], device: torch.device, precision: str = "float32") -> float:
-    """Seconds of one call, the best of three rounds; on a GPU as a recorded graph."""
+    """Seconds of one call, the best of some rounds; on a GPU as a recorded graph."""
     call = captured(function, lambda: [], precision) if device.type == "cuda" else function
 
     def spent(repeats: int) -> float:
@@ -72,8 +73,8 @@ def fastest(function: Callable[[], object], device: torch.device, precision: str
         return (time.perf_counter() - begin) / repeats
 
     spent(1)
-    once = spent(1)
-    return min(spent(max(1, int(SECONDS / max(once, 1e-6)))) for _ in range(3))
+    once = min(spent(1) for _ in range(3))
+    return min(spent(max(1, int(SECONDS / max(once, 1e-6)))) for _ in range(ROUNDS))
 
 
 def dtype_of(precision: str) -> torch.dtype:
