@@ -75,7 +75,7 @@ class OneRun:
         else:
             out = self.forward(weights, batch)
             task = self.example_losses(out, batch).mean()
-        return task + self.penalties(weights, hyper, _named(out), batch, step, seed)
+        return task + self.penalties(weights, hyper, fields_of(out), batch, step, seed)
 
     def graded_loss(self, weights: Weights, batch: Batch) -> tuple[Tensor, Output]:
         """Task loss and output of a model that grades itself; of one run, or of each of stacked runs."""
@@ -169,8 +169,8 @@ class OneRun:
             return {"logits": self.forward(weights, batch).logits}, offset.sum()
         out = self._answered(weights, batch, offset=offset, detail=True)
         if out.loss is not None:
-            return _named(out), out.loss
-        return _named(out), losses.get("cross_entropy")(_answers(out).float(), _answer_labels(batch))
+            return fields_of(out), out.loss
+        return fields_of(out), losses.get("cross_entropy")(_answers(out).float(), _answer_labels(batch))
 
     def measure(
         self,
@@ -271,7 +271,7 @@ def _plan(batch: Batch) -> Plan:
     return Plan(batch["row"], batch["order"], batch["starts"])
 
 
-def _named(out: Output) -> dict[str, Tensor]:
+def fields_of(out: Output) -> dict[str, Tensor]:
     """The fields that the output has."""
     return {name: tensor for name, tensor in out._asdict().items() if tensor is not None}
 

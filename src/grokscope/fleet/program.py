@@ -17,7 +17,7 @@ from ..tickets.edge_popup import EdgePopup
 from .data import Batch, select, stack_like, with_plan
 from .graph import captured
 from .memory import keep_freed_memory
-from .one_run import OneRun, hyper_of
+from .one_run import OneRun, fields_of, hyper_of
 from .start import starting_point
 
 if TYPE_CHECKING:
@@ -179,8 +179,8 @@ class Program:
         if isinstance(self.config.ticket, EdgePopup) or not self.rules.graded(batch):
             return vmap(self.rules.loss)(self.weights, self.hyper, batch, self.step, self.seed)
         task, out = self.rules.graded_loss(self.weights, batch)
-        own = {name: tensor for name, tensor in out._asdict().items() if tensor is not None}
-        return task + vmap(self.rules.penalties)(self.weights, self.hyper, own, batch, self.step, self.seed)
+        seen = fields_of(out)
+        return task + vmap(self.rules.penalties)(self.weights, self.hyper, seen, batch, self.step, self.seed)
 
     def _update(self, grad: Tensor) -> None:
         arguments = (self.flat, grad, self.state, self.hyper, self.step)
