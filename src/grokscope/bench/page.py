@@ -9,10 +9,15 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..figures.scaling import cost_growth
-from ..figures.style import save
+from ..figures.style import to_svg
+from ..store.disk import save_file
 from .report import Measured, as_markdown, tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ROOT = Path(__file__).parents[3]
 PAGE, STORED = ROOT / "docs/speed.md", ROOT / "results/speed"
@@ -43,10 +48,10 @@ def machine(measured: Measured) -> str:
     return f"{measured['device']}{threads}"
 
 
-def draw(measured: Measured, stem: Path) -> None:
-    """The picture of its scaling as SVG and PNG."""
+def picture(measured: Measured) -> Figure:
+    """Of its scaling."""
     precision = measured["scaling"][0]["precision"]
-    save(cost_growth(measured["scaling"], title=f"{machine(measured)}, {precision}"), stem)
+    return cost_growth(measured["scaling"], title=f"{machine(measured)}, {precision}")
 
 
 def main(arguments: list[str]) -> int:
@@ -56,11 +61,11 @@ def main(arguments: list[str]) -> int:
             return 0
         print("docs/speed.md is stale: run python -m grokscope.bench.page", file=sys.stderr)
         return 1
-    PAGE.write_text(filled(page), encoding="utf-8")
+    save_file(PAGE, filled(page))
     for path in sorted(STORED.glob("*.json")):
         measured = json.loads(path.read_text(encoding="utf-8"))
         if measured.get("scaling"):
-            draw(measured, PAGE.parent / f"speed-{path.stem}")
+            save_file(PAGE.with_name(f"speed-{path.stem}.svg"), to_svg(picture(measured)))
     return 0
 
 

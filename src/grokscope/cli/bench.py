@@ -60,10 +60,15 @@ def bench(
 
         grokscope bench --from speed.json --pictures .
     """
-    from ..bench.page import draw, machine
+    from ..bench.page import machine, picture
     from ..bench.report import as_text, rounded, tables
-    from ..store import save_file
+    from ..figures.style import save
+    from ..store import check_writable, save_file
 
+    if output:
+        check_writable(output.parent)
+    if pictures and stored is None and not scaling:
+        raise ConfigError("--pictures", "there is nothing to draw; add --scaling")
     if stored is None:
         measured = rounded(_measure(parse_sets(settings), lanes, precision, seconds, scaling, startup, demo, device))
     else:
@@ -72,8 +77,8 @@ def bench(
         save_file(output, json.dumps(measured, indent=1) + "\n")
     if pictures:
         if not measured.get("scaling"):
-            raise ConfigError("--pictures", "there is nothing to draw; add --scaling")
-        draw(measured, pictures / "scaling")
+            raise ConfigError("--pictures", f"{stored} has nothing to draw: it was measured without --scaling")
+        save(picture(measured), pictures / "scaling")
     if as_json:
         print(json.dumps(measured, indent=1))
         return

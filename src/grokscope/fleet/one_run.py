@@ -23,6 +23,7 @@ from ..optim.adamw import AdamW
 from ..optim.base import clip_scale
 from ..optim.filters import NoFilter
 from ..priors.base import Key
+from ..tickets.base import Ticket
 from .layout import Layout
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class OneRun:
             and self.pace is None
             and not config.constraint.norm
         )
+        self.as_stored = type(config.ticket).effective is Ticket.effective
+        """Whether the model computes with the weights as they are."""
         self.fast = fast and config.loss == "cross_entropy" and not self.shape.every_position
 
     # ── training ─────────────────────────────────────────────────────────────────────────────────────────────

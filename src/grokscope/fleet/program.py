@@ -13,7 +13,6 @@ import torch
 from torch.func import vmap
 
 from ..randomness import counter_uniform
-from ..tickets.edge_popup import EdgePopup
 from .data import Batch, select, stack_like, with_plan
 from .graph import captured
 from .memory import keep_freed_memory
@@ -176,7 +175,7 @@ class Program:
 
     def _losses(self, batch: Batch) -> Tensor:
         """What each run minimises. A model that grades itself needs no vmap, which a CPU feels at every operation."""
-        if isinstance(self.config.ticket, EdgePopup) or not self.rules.graded(batch):
+        if not (self.rules.as_stored and self.rules.graded(batch)):
             return vmap(self.rules.loss)(self.weights, self.hyper, batch, self.step, self.seed)
         task, out = self.rules.graded_loss(self.weights, batch)
         seen = fields_of(out)
