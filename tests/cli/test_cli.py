@@ -134,7 +134,7 @@ def test_bench_reports_ratios_side_by_side(run, tmp_path):
     code, out, _ = run("bench", "--from", "speed.json")
     assert code == 0 and result["command"] in out and "× plain" in out
     code, _, err = run("bench", "--from", "speed.json", "--pictures", ".")
-    assert (code, err) == (2, "--pictures: there is nothing to draw; add --scaling\n")
+    assert (code, err) == (2, "--pictures: speed.json has nothing to draw: it was measured without --scaling\n")
     points = [
         {"axis": "p", "value": p, "lanes": 1, "precision": "float32", "run_steps_per_s": 1.0, "limit": 2.0, "note": ""}
         for p in (31, 61)
