@@ -23,6 +23,7 @@ import torch
 from ..errors import ConfigError
 from .effort import Effort
 from .engine import Fleet, Job, Lane, Progress
+from .fit import FEW
 from .graph import RECORDING
 from .pack import signature
 
@@ -56,8 +57,9 @@ class Group:
 
     @property
     def work(self) -> int:
-        """How much there is to do, for comparison with other groups."""
-        return sum(job.config.epochs * job.config.task.shape.train_size for job in tuple(self.waiting))
+        """How much there is to do, for comparison with other groups. A few lanes take as long as their longest run."""
+        each = [job.config.epochs * job.config.task.shape.train_size for job in tuple(self.waiting)]
+        return max(sum(each), FEW * max(each, default=0))
 
 
 class Crew:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ..tickets import Origin
 
 
-PATIENCE = {"cpu": 0.0, "cuda": 0.5}
-"""Seconds of idle lanes after which a smaller program pays: half the time that recording one takes."""
+PATIENCE = {"cpu": 0.0, "cuda": 0.1}
+"""Seconds of idle lanes after which a smaller program pays: about the time that recording one takes."""
 _SAVING = 0.05
 """Share of the time that may go into saves of all lanes."""
 
@@ -185,7 +185,7 @@ class Fleet:
             self._leave([job for job, _ in self.ahead])
             for lane in self._active():
                 lane.job.sink.close()
-            self.program = None
+            self._part_from_program()
 
     def _leave(self, jobs: list[Job]) -> None:
         """To be trained by another fleet, or another time."""
@@ -288,10 +288,17 @@ class Fleet:
         worth_it = len(keep) < len(self.lanes) and self.wasted >= PATIENCE[self.device.type]
         if self.program is None or self.waiting or self.ahead or not occupied or not worth_it:
             return
-        self.program = self.program.narrow(keep)
+        smaller = self.program.narrow(keep)
+        self._part_from_program()
+        self.program = smaller
         self.lanes = [self.lanes[place] for place in keep]
         self.limit = len(keep)
         self.wasted = 0.0
+
+    def _part_from_program(self) -> None:
+        if self.program is not None:
+            self.program.close()
+        self.program = None
 
     def _retire(self, place: int, lane: Lane, status: str) -> None:
         lane.status = status

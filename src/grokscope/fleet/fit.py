@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MOST = {"cpu": 16, "cuda": 512}
 """Lanes that are worth having at once."""
-_FEW = 16
+FEW = 16
 """Lanes below which a step on a GPU takes hardly less time."""
 _USABLE = 0.7
 """Of the free memory: the rest is for what the estimate does not know."""
@@ -29,7 +29,7 @@ def fitting_lanes(config: RunConfig, runs: int, device: torch.device, free: int,
     """
     most = MOST[device.type]
     if device.type == "cuda" and workers > 1:
-        most = min(most, max(_FEW, math.ceil(runs / 2)))
+        most = min(most, max(FEW, math.ceil(runs / 2)))
     fitting = int(_USABLE * free / workers / lane_bytes(config))
     return min(max(fitting, 1), most)
 
@@ -57,7 +57,7 @@ def lane_bytes(config: RunConfig) -> int:
     shape = config.task.shape
     parameters = config.ticket.with_scores(config.model.parameters(shape))
     weights = sum(math.prod(p.shape) for p in parameters.values())
-    blank = torch.empty(weights, device="meta")
+    blank = torch.empty(weights)
     states = (*config.optim.init(blank, "matrix").values(), *config.filter.init(blank).values())
     per_weight = 10 * weights + 2 * sum(tensor.numel() for tensor in states)  # weights, gradients, and their successors
     everywhere = shape.length if getattr(config.model, "scope", "") != "query" and not shape.features else 1

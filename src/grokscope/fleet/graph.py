@@ -69,9 +69,8 @@ def _record(function: Callable[[], T], changing: list[Tensor]) -> tuple[torch.cu
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """A graph of an earlier program that is collected inside would spoil a recording: collect first, then not at all."""
+    """A graph of an earlier program that is collected inside would spoil a recording."""
     enabled = gc.isenabled()
-    gc.collect()
     gc.disable()
     try:
         yield

@@ -157,6 +157,10 @@ class Program:
         step = captured(self._eager_step, self._changing, precision)
         return step, captured(self._eager_look, lambda: [], precision)
 
+    def close(self) -> None:
+        """Forget what was recorded: it holds the program, and with it the memory, until the next collection of garbage."""
+        del self._train_step, self._look
+
     def _changing(self) -> list[Tensor]:
         """All that a step changes."""
         return [self.flat, self.step, *(tensor for room in self.state.values() for tensor in room.values())]

@@ -99,7 +99,7 @@ def _forward(
     to_y, to_U = torch.empty_like(x), torch.empty(runs, splits, d, classes, device=x.device)
     _to_loss_and_back[(runs * splits,)](
         x, W_in, W_out, W_U, labels.contiguous(), losses, right, to_y, to_U, examples, hidden, classes, scale, share,
-        D=d, CHUNK=_chunk(hidden), COLUMNS=max(16, triton.next_power_of_2(classes)), SPLITS=splits, BACK=back, **how,
+        splits, D=d, CHUNK=_chunk(hidden), COLUMNS=max(16, triton.next_power_of_2(classes)), BACK=back, **how,
     )  # fmt: skip
     return losses, right, to_y, _added(to_U)
 
@@ -112,7 +112,7 @@ def _backward(x: Tensor, to_y: Tensor, W_in: Tensor, W_out: Tensor) -> tuple[Ten
     to_x = torch.empty_like(x)
     to_in, to_out = (torch.empty(runs, splits, *shape, device=x.device) for shape in ((d, hidden), (hidden, d)))
     _through_the_mlp[(runs * splits,)](
-        x, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, D=d, CHUNK=_chunk(hidden), SPLITS=splits, **how
+        x, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits, D=d, CHUNK=_chunk(hidden), **how
     )
     return to_x, _added(to_in), _added(to_out)
 
@@ -141,18 +141,17 @@ def _read(W, rows, columns, row, column):
 @triton.jit
 def _to_loss_and_back(
     x_in, W_in, W_out, W_U, labels, losses, right, to_y, to_U, examples, hidden, classes, scale, share,
-    D: tl.constexpr, CHUNK: tl.constexpr, COLUMNS: tl.constexpr, SPLITS: tl.constexpr, BACK: tl.constexpr,
-    BLOCK: tl.constexpr,
+    splits, D: tl.constexpr, CHUNK: tl.constexpr, COLUMNS: tl.constexpr, BACK: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     part = tl.program_id(0).to(tl.int64)
-    run = part // SPLITS
+    run = part // splits
     kind = x_in.dtype.element_ty
     c = tl.arange(0, D)
     k = tl.arange(0, COLUMNS)
     is_class = k < classes
     u = _read(W_U + run * D * classes, D, classes, c, k)
     sum_u = tl.zeros((D, COLUMNS), dtype=tl.float32)
-    for block in range(part % SPLITS, tl.cdiv(examples, BLOCK), SPLITS):
+    for block in range(part % splits, tl.cdiv(examples, BLOCK), splits):
         n = block * BLOCK + tl.arange(0, BLOCK)
         alive = n < examples
         example = run * examples + n
@@ -206,12 +205,12 @@ def _store_units(to_in, to_out, sum_in, sum_out, part, hidden, c, j, D: tl.const
 
 @triton.jit
 def _through_the_mlp(
-    x_in, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden,
-    D: tl.constexpr, CHUNK: tl.constexpr, SPLITS: tl.constexpr, BLOCK: tl.constexpr, PAIR: tl.constexpr,
+    x_in, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits,
+    D: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr, PAIR: tl.constexpr,
 ):  # fmt: skip
     """One pass over the examples for one or two chunks of hidden units; what x gets is added up from pass to pass."""
     part = tl.program_id(0).to(tl.int64)
-    run = part // SPLITS
+    run = part // splits
     c = tl.arange(0, D)
     for first in range(0, hidden, (1 + PAIR) * CHUNK):
         j0 = first + tl.arange(0, CHUNK)
@@ -225,7 +224,7 @@ def _through_the_mlp(
             out1 = _read(W_out + run * hidden * D, hidden, D, j1, c)
             sum_in1 = tl.zeros((D, CHUNK), dtype=tl.float32)
             sum_out1 = tl.zeros((CHUNK, D), dtype=tl.float32)
-        for block in range(part % SPLITS, tl.cdiv(examples, BLOCK), SPLITS):
+        for block in range(part % splits, tl.cdiv(examples, BLOCK), splits):
             n = block * BLOCK + tl.arange(0, BLOCK)
             alive = (n < examples)[:, None]
             place = (run * examples + n)[:, None] * D + c[None, :]

@@ -214,8 +214,8 @@ def _added_backward(
 
 @triton.jit
 def _row_sums(
-    source, order, starts, weight, out, rows, reads, width, positions,
-    SHARES: tl.constexpr, ROWS: tl.constexpr, WEIGHTED: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
+    source, order, starts, weight, out, rows, reads, width, positions, shares,
+    ROWS: tl.constexpr, WEIGHTED: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     run = tl.program_id(1).to(tl.int64)
     share = tl.program_id(2)
@@ -228,7 +228,7 @@ def _row_sums(
         begin = tl.load(starts + run * rows + m)
         end = tl.load(starts + run * rows + m + 1, mask=m + 1 < rows, other=reads)
         total = tl.zeros((COLUMNS,), dtype=tl.float32)
-        for place in range(begin + share * BLOCK, end, SHARES * BLOCK):
+        for place in range(begin + share * BLOCK, end, shares * BLOCK):
             r = place + tl.arange(0, BLOCK)
             alive = r < end
             read = tl.load(order + run * reads + r, mask=alive, other=0)

@@ -79,6 +79,7 @@ def git_commit(folder: Path) -> str | None:
         return None
 
 
+@functools.cache
 def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)

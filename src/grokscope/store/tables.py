@@ -100,9 +100,10 @@ def _fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def _column(name: str, values: list[Any]) -> pa.Array:
     import pyarrow as pa
 
-    given = [v for v in values if v is not None]
-    if not all(isinstance(v, Real) for v in given):
-        raise TypeError(f"metric {name}: {next(v for v in given if not isinstance(v, Real))!r} is not a number")
-    if given and all(isinstance(v, Integral) for v in given):
+    kinds = {type(v) for v in values if v is not None}
+    if not all(issubclass(kind, Real) for kind in kinds):
+        wrong = next(v for v in values if v is not None and not isinstance(v, Real))
+        raise TypeError(f"metric {name}: {wrong!r} is not a number")
+    if kinds and all(issubclass(kind, Integral) for kind in kinds):
         return pa.array([None if v is None else int(v) for v in values], pa.int64())
     return pa.array([None if v is None else float(v) for v in values], pa.float64(), from_pandas=False)
