@@ -106,9 +106,9 @@ from grokscope.models.lookup import Plan, plan
 from grokscope.optim.adamw import AdamW
 from torch.func import vmap
 torch.manual_seed(0)
-place, loose = ("cpu", 1e-4) if os.environ.get("TRITON_INTERPRET") else ("cuda", 1e-2)  # of TF32
+place, loose = ("cpu", 1e-5) if os.environ.get("TRITON_INTERPRET") else ("cuda", 1e-2)  # of TF32
 def close(a, b):
-    torch.testing.assert_close(a.cpu(), b.cpu(), rtol=loose, atol=loose / 10)
+    assert (a.cpu() - b).norm() <= loose * b.norm()
 for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 16, 40, 11, 1.0), (1, 9, 1, 4, 16, 130, 3, 2.0)):
     p = plan(torch.randint(0, tokens, (runs, examples, length)), tokens, length)
     sizes = ((tokens * length, d), (examples, length), (d, hidden), (hidden, d), (d, classes))
