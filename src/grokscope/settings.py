@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import types
 import typing
@@ -41,7 +42,7 @@ class Settings:
 
     def lane_values(self) -> dict[str, float]:
         """The `LANES` fields as numbers; a choice of words becomes its place in the list of choices."""
-        hints = typing.get_type_hints(type(self))
+        hints = _hints(type(self))
         values = {}
         for name in self.LANES:
             value = getattr(self, name)
@@ -56,7 +57,7 @@ class Settings:
     def from_dict(cls: type[S], plain: dict[str, Any], *, room: str = "") -> S:
         """Settings from plain values; `room` is where they stand in a larger config, for error messages."""
         prefix = f"{room}." if room else ""
-        hints = typing.get_type_hints(cls)
+        hints = _hints(cls)
         names = [f.name for f in dataclasses.fields(cls)]
         values = {}
         for key, value in plain.items():
@@ -68,6 +69,12 @@ class Settings:
                 )
             values[key] = coerce(prefix + key, hints[key], value)
         return cls(**values)
+
+
+@functools.cache
+def _hints(settings: type) -> dict[str, Any]:
+    """The fields' types; looking them up takes longer than all the rest."""
+    return typing.get_type_hints(settings)
 
 
 def coerce(field: str, hint: Any, value: Any) -> Any:

@@ -156,9 +156,9 @@ def thin(metrics: pd.DataFrame, t_grok: int | None = None) -> pd.DataFrame:
         wanted = np.geomspace(1, kept["epoch"].iloc[-1], POINTS)
         if t_grok is not None:
             wanted = np.concatenate([wanted, np.linspace(t_grok / 2, t_grok, CLOSER)])
-        nearest = {int(np.abs(kept["epoch"].to_numpy() - epoch).argmin()) for epoch in wanted}
-        kept = kept.iloc[sorted(nearest | {0, len(kept) - 1})]
-    return kept.assign(**{name: _short(kept[name].to_numpy()) for name in kept if name != "epoch"})
+        nearest = np.abs(kept["epoch"].to_numpy() - wanted[:, None]).argmin(1)
+        kept = kept.iloc[np.unique([*nearest, 0, len(kept) - 1])]
+    return pd.DataFrame({name: kept[name] if name == "epoch" else _short(kept[name].to_numpy()) for name in kept})
 
 
 def _short(values: np.ndarray) -> np.ndarray:
