@@ -45,7 +45,9 @@ def by_hand(config):
     program = stacked([config])
     weights = {name: w[0].detach().clone().requires_grad_() for name, w in program.weights.items()}
     hyper = {name: torch.tensor(value) for name, value in hyper_of(config).items()}
-    loss = rules.loss(weights, hyper, batch, torch.tensor(0), torch.tensor(config.seed))
+    start = torch.tensor(0)
+    _, beta = rules.scheduled(hyper, start)
+    loss = rules.loss(weights, hyper, batch, beta, start, torch.tensor(config.seed))
     return loss.detach(), torch.autograd.grad(loss, list(weights.values()))
 
 
@@ -71,10 +73,11 @@ def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
     config = replace(configs_for(tiny, "adamw", prior)[0], model=Transformer(d=8, d_mlp=16, **MODELS[model]))
     loss, gradients = both(config)
     program = stacked([config, replace(config, seed=5)])
+    _, beta = program._scheduled()
     vmapped = torch.func.vmap(program.rules.loss)
     for total in (
-        program._losses(program.train),
-        vmapped(program.weights, program.hyper, program.train, program.step, program.seed),
+        program._losses(program.train, beta),
+        vmapped(program.weights, program.hyper, program.train, beta, program.step, program.seed),
     ):
         torch.testing.assert_close(total[0], loss)
         found = torch.autograd.grad(total.sum(), list(program.weights.values()))

@@ -70,7 +70,13 @@ class OneRun:
 
     # ── training ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def loss(self, weights: Weights, hyper: Hyper, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
+    def scheduled(self, hyper: Hyper, step: Tensor) -> tuple[Tensor, Tensor]:
+        """The learning rate η and the prior's strength β at a step."""
+        per_epoch = self.config.steps_per_epoch
+        rate = self._room("optim", hyper).rate((step + 1) / per_epoch, hyper["epochs"])
+        return rate, self._room("prior", hyper).weight(step / per_epoch)
+
+    def loss(self, weights: Weights, hyper: Hyper, batch: Batch, beta: Tensor, step: Tensor, seed: Tensor) -> Tensor:
         """Task loss + prior + penalties."""
         weights = self.config.ticket.effective(weights)
         if self.graded(batch):
@@ -78,7 +84,7 @@ class OneRun:
         else:
             out = self.forward(weights, batch)
             task = self.example_losses(out, batch).mean()
-        return task + self.penalties(weights, hyper, fields_of(out), batch, step, seed)
+        return task + self.penalties(weights, hyper, fields_of(out), batch.get("target"), beta, step, seed)
 
     def graded_loss(self, weights: Weights, batch: Batch) -> tuple[Tensor, Output]:
         """Task loss and output of a model that grades itself; of one run, or of each of stacked runs."""
@@ -88,22 +94,38 @@ class OneRun:
             )
 
     def penalties(
-        self, weights: Weights, hyper: Hyper, seen: dict[str, Tensor], batch: Batch, step: Tensor, seed: Tensor
+        self,
+        weights: Weights,
+        hyper: Hyper,
+        seen: dict[str, Tensor],
+        target: Tensor | None,
+        beta: Tensor,
+        step: Tensor,
+        seed: Tensor,
     ) -> Tensor:
-        """What is added to the task loss; `seen` are the fields of the output by name."""
-        rooms = self._bind(hyper)
-        total = self._prior_loss(rooms, Output(**seen), batch, step, seed)
-        return total + rooms["constraint"].penalty(weights) if self.config.constraint.qk_penalty else total
+        """What is added to the task loss; `seen` are the fields of the output by name. It reads no other numbers of `hyper` than
+        `for_penalties` names."""
+        total = torch.zeros_like(beta)
+        if target is not None:
+            total = beta * self._room("prior", hyper).penalty(Output(**seen), target, Key(seed, step))
+        if self.config.constraint.qk_penalty:
+            total = total + self._room("constraint", hyper).penalty(weights)
+        return total
 
-    def update(self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, step: Tensor) -> tuple[Tensor, State]:
+    @staticmethod
+    def for_penalties(hyper: Hyper) -> Hyper:
+        """The numbers that penalties read: a CPU feels every tensor that goes through vmap."""
+        return {name: number for name, number in hyper.items() if name.startswith(("prior.", "constraint."))}
+
+    def update(
+        self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, lr: Tensor, step: Tensor
+    ) -> tuple[Tensor, State]:
         """Filter, clip, step, project."""
-        rooms = self._bind(hyper)
-        optim, filter = rooms["optim"], rooms["filter"]
+        optim, filter = self._room("optim", hyper), self._room("filter", hyper)
         now = step + 1
         grad, filter_state = self._each(
             filter.elementwise, flat, grad, state["filter"], lambda w, g, s, role: filter.apply(w, g, s, step=now)
         )
-        lr = optim.rate(now / self.config.steps_per_epoch, hyper["epochs"])
         if self.pace is not None:
             own_lr, decays = self._paces(flat)
             grad = grad * (own_lr != 0)
@@ -116,19 +138,15 @@ class OneRun:
 
         flat, optim_state = self._each(optim.elementwise, flat, grad, state["optim"], rule)
         if self.config.constraint.norm:
-            flat = self.layout.join(rooms["constraint"].project(self.layout.cut(flat), self.layout.parameters))
+            constraint = self._room("constraint", hyper)
+            flat = self.layout.join(constraint.project(self.layout.cut(flat), self.layout.parameters))
         return flat, {"optim": optim_state, "filter": filter_state}
 
-    def rate_and_scale(self, hyper: Hyper, step: Tensor, norm: Tensor) -> tuple[Tensor, Tensor]:
-        """The scheduled learning rate, and what a gradient of this norm is multiplied by."""
-        optim = self._bind(hyper)["optim"]
-        return optim.rate((step + 1) / self.config.steps_per_epoch, hyper["epochs"]), clip_scale(norm, optim.clip)
-
     def masked_update(
-        self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, step: Tensor, mask: Tensor
+        self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, lr: Tensor, step: Tensor, mask: Tensor
     ) -> tuple[Tensor, State]:
         """A pruned weight has no gradient and stays exactly zero."""
-        flat, state = self.update(flat, grad * mask, state, hyper, step)
+        flat, state = self.update(flat, grad * mask, state, hyper, lr, step)
         return flat * mask, state
 
     def _paces(self, flat: Tensor) -> tuple[Tensor, Tensor]:
@@ -206,7 +224,7 @@ class OneRun:
             weights=weights,
             train=self._side(weights, out, train),
             test=self._side(weights, self._answered(weights, test), test),
-            prior_loss=self._prior_loss(self._bind(hyper), out, train, step, seed),
+            prior_loss=self._prior_loss(hyper, out, train, step, seed),
             starvation=starvation,
         )
         return {name: value.float() for measure in measures.entries().values() for name, value in measure(view).items()}
@@ -254,20 +272,17 @@ class OneRun:
         with self._autocast(batch):
             return self.config.model.graded(weights, _plan(batch), batch["labels"], frozen=batch.get("frozen"), **how)
 
-    def _prior_loss(self, rooms: dict[str, Any], out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
+    def _prior_loss(self, hyper: Hyper, out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
         if "target" not in batch:
             return torch.zeros((), device=out.logits.device)
-        prior = rooms["prior"]
-        epoch = step / self.config.steps_per_epoch
-        return prior.weight(epoch) * prior.penalty(out, batch["target"], Key(seed, step))
+        _, beta = self.scheduled(hyper, step)
+        loss: Tensor = beta * self._room("prior", hyper).penalty(out, batch["target"], Key(seed, step))
+        return loss
 
-    def _bind(self, hyper: Hyper) -> dict[str, Any]:
-        """The config's rooms with the run's own numbers in their fields."""
-        rooms = {}
-        for room in _ROOMS:
-            own = {key.removeprefix(f"{room}."): value for key, value in hyper.items() if key.startswith(f"{room}.")}
-            rooms[room] = dataclasses.replace(getattr(self.config, room), **own)
-        return rooms
+    def _room(self, room: str, hyper: Hyper) -> Any:
+        """A room of the config with the run's own numbers in its fields."""
+        own = {key.removeprefix(f"{room}."): value for key, value in hyper.items() if key.startswith(f"{room}.")}
+        return dataclasses.replace(getattr(self.config, room), **own)
 
 
 def _plan(batch: Batch) -> Plan:

@@ -6,12 +6,14 @@ one (NaN included) does not reach another. On a GPU a step and an evaluation are
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
 from torch.func import vmap
 
+from ..optim.base import clip_scale
 from ..randomness import counter_uniform
 from .data import Batch, select, stack_like, with_plan
 from .graph import captured
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
     from ..config import RunConfig
     from ..tickets import Origin
+
+
+_AHEAD = 32
+"""Steps whose learning rates a CPU computes at once."""
 
 
 class Program:
@@ -48,6 +54,8 @@ class Program:
             "optim": self._new_state(template.optim.init, template.optim.elementwise),
             "filter": self._new_state(lambda weight, role: template.filter.init(weight), template.filter.elementwise),
         }
+        self._ahead: deque[tuple[Tensor, Tensor]] = deque()
+        """Learning rates and strengths of the prior of the next steps."""
         self.train: Batch = {}
         self.test: Batch = {}
         self._train_step, self._look = self._recorded()
@@ -73,6 +81,7 @@ class Program:
         for key, value in hyper_of(config).items():
             self.hyper[key][lane] = value
         self.seed[lane] = config.seed
+        self._ahead.clear()
         if saved is None:
             drawn = starting_point(config, self.rules, self._planned(data[0]), origin)
             saved = {f"weight/{name}": weight for name, weight in drawn.weights.items()}
@@ -166,27 +175,40 @@ class Program:
         return [self.flat, self.step, *(tensor for room in self.state.values() for tensor in room.values())]
 
     def _eager_step(self) -> None:
-        total = self._losses(self._batch())
+        lr, beta = self._scheduled()
+        total = self._losses(self._batch(), beta)
         # frozen attention leaves W_Q and W_K unused: their gradient is 0
         grads = torch.autograd.grad(total.sum(), list(self.weights.values()), allow_unused=True, materialize_grads=True)
         with torch.no_grad():
             grad = self.layout.join(dict(zip(self.weights, grads, strict=True)))
             if self.rules.is_plain_adamw:
-                self._fused_adamw(grad)
+                self._fused_adamw(grad, lr)
             else:
-                self._update(grad)
+                self._update(grad, lr)
             self.step += 1
 
-    def _losses(self, batch: Batch) -> Tensor:
+    def _losses(self, batch: Batch, beta: Tensor) -> Tensor:
         """What each run minimises. A model that grades itself needs no vmap, which a CPU feels at every operation."""
         if not (self.rules.as_stored and self.rules.graded(batch)):
-            return vmap(self.rules.loss)(self.weights, self.hyper, batch, self.step, self.seed)
+            return vmap(self.rules.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
         task, out = self.rules.graded_loss(self.weights, batch)
-        seen = fields_of(out)
-        return task + vmap(self.rules.penalties)(self.weights, self.hyper, seen, batch, self.step, self.seed)
+        weights = self.weights if self.config.constraint.qk_penalty else {}
+        numbers, target = self.rules.for_penalties(self.hyper), batch.get("target")
+        arguments = (weights, numbers, fields_of(out), target, beta, self.step, self.seed)
+        return task + vmap(self.rules.penalties, tuple(None if a is None else 0 for a in arguments))(*arguments)
 
-    def _update(self, grad: Tensor) -> None:
-        arguments = (self.flat, grad, self.state, self.hyper, self.step)
+    def _scheduled(self) -> tuple[Tensor, Tensor]:
+        """Learning rate and prior's strength of each run at this step. A CPU computes those of some steps at once."""
+        if self.device.type == "cuda":
+            return vmap(self.rules.scheduled)(self.hyper, self.step)
+        if not self._ahead:
+            steps = self.step + torch.arange(_AHEAD)[:, None]
+            rates, betas = vmap(vmap(self.rules.scheduled), (None, 0))(self.hyper, steps)
+            self._ahead.extend(zip(rates, betas, strict=True))
+        return self._ahead.popleft()
+
+    def _update(self, grad: Tensor, lr: Tensor) -> None:
+        arguments = (self.flat, grad, self.state, self.hyper, lr, self.step)
         if self.mask is None:
             flat, state = vmap(self.rules.update)(*arguments)
         else:
@@ -196,7 +218,7 @@ class Program:
             for key, tensor in tensors.items():
                 self.state[room][key].copy_(tensor)
 
-    def _fused_adamw(self, grad: Tensor) -> None:
+    def _fused_adamw(self, grad: Tensor, lr: Tensor) -> None:
         """The same in place, where there is nothing but clipping and AdamW."""
         if self.device.type == "cuda":
             from ..kernels.adamw import adamw_
@@ -204,7 +226,7 @@ class Program:
             from ..optim.adamw import adamw_
         if self.mask is not None:
             grad = grad * self.mask
-        lr, scale = vmap(self.rules.rate_and_scale)(self.hyper, self.step, grad.norm(dim=1))
+        scale = clip_scale(grad.norm(dim=1), self.hyper["optim.clip"])
         own = {name: self.hyper[f"optim.{name}"] for name in ("weight_decay", "beta1", "beta2", "eps")}
         state = self.state["optim"]
         adamw_(self.flat, grad, state["mean"], state["square"], self.step + 1, lr, scale, **own)
