@@ -24,6 +24,7 @@ import torch
 from ..settings import require
 from ..shapes import Float
 from ..theory import residual_lipschitz, spectral_norm, two_layer_lipschitz
+from .attend import attend
 from .base import Model, Neurons, Output, Parameter, models
 from .grades import grades
 from .head import mean_cross_entropy
@@ -153,11 +154,21 @@ class Transformer(Model):
     def mean_cross_entropy(
         self, weights: dict[str, Tensor], inputs: Plan, labels: Tensor, *, frozen: Tensor | None = None
     ) -> tuple[Tensor, Output]:
-        at_query = self._attend(weights, inputs, frozen, None)
-        values = self._under(weights, "W_V", "value", plus=_query(weights))
+        at_query: tuple[Tensor, ...]
+        if self._attends_by_hand(labels.device, frozen):
+            *at_query, values = attend(*(weights[name] for name in ("W_E", "W_pos", "W_Q", "W_K", "W_V")), inputs)
+            at_query = tuple(seen.unsqueeze(-2) for seen in at_query)
+        else:
+            at_query = self._attend(weights, inputs, frozen, None)
+            values = self._under(weights, "W_V", "value", plus=_query(weights))
         attention, network = at_query[0][..., 0, :], _matrices(weights)
         loss = mean_cross_entropy(values, attention, inputs, *network, labels, self.readout_scale, once=True)
         return loss, Output(_no_logits(weights), *at_query)
+
+    def _attends_by_hand(self, device: torch.device, frozen: Tensor | None) -> bool:
+        """Whether `attend` has this model's attention; a GPU, where graphs launch small operations, does without."""
+        unusual = frozen is not None or self.attention != "softmax" or bool(PATHS[self.norm] & {"query-key", "value"})
+        return device.type == "cpu" and not unusual
 
     def _attend(
         self, weights: dict[str, Tensor], plan: Plan, frozen: Tensor | None, offset: Tensor | None

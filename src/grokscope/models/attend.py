@@ -1,0 +1,122 @@
+"""Attention of the query and the table of values, for one head without a norm: forward, and backward by hand.
+
+With e_q = E_last + P_last and r = W_K W_Qᵀ e_q / √d, token v at position t has the logit (E_v + P_t) · r and the value
+(E_v + P_t) W_V + e_q: attention sums to 1, so the query may join the values. Both are products of embeddings with one matrix,
+M = [W_V r]. Autograd would walk back through fifty small operations, and on a CPU each of them costs time.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from ..shapes import Float, Int, checked
+from .lookup import Plan, _batched
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Attended(NamedTuple):
+    """What the query sees, and what it would read where."""
+
+    attention: Float[Tensor, "... example position"]
+    log_attention: Float[Tensor, "... example position"]
+    logits: Float[Tensor, "... example position"]
+    values: Float[Tensor, "... rows d"]
+
+
+@checked
+def attend(
+    W_E: Float[Tensor, "... token d"],
+    W_pos: Float[Tensor, "... place d"],
+    W_Q: Float[Tensor, "... d d"],
+    W_K: Float[Tensor, "... d d"],
+    W_V: Float[Tensor, "... d d"],
+    plan: Plan,
+) -> Attended:
+    """Of one run, or of each of stacked runs, on a CPU."""
+    return Attended(*_Attend.apply(W_E, W_pos, W_Q, W_K, W_V, plan.row)[:4])
+
+
+def _forward(
+    W_E: Float[Tensor, "run token d"],
+    W_pos: Float[Tensor, "run place d"],
+    W_Q: Float[Tensor, "run d d"],
+    W_K: Float[Tensor, "run d d"],
+    W_V: Float[Tensor, "run d d"],
+    row: Int[Tensor, "run example position"],
+) -> tuple[Tensor, ...]:
+    """The fields of `Attended`, and W_Qᵀ e_q and M for the way back."""
+    d = W_E.shape[-1]
+    query = _query(W_E, W_pos)
+    own = torch.bmm(query, W_Q)
+    M = torch.cat([W_V, torch.bmm(W_K, own.mT) / math.sqrt(d)], -1)
+    token, place = torch.bmm(W_E, M), torch.bmm(W_pos, M)
+    table = token[:, :, None, d] + place[:, None, :, d]
+    logits = table.flatten(1).gather(1, row.flatten(1)).view(row.shape)
+    # over a short last axis softmax is six times slower than over one before the examples
+    log_attention = torch.log_softmax(logits.movedim(-1, 1), 1).movedim(1, -1)
+    attention = log_attention.exp().contiguous()
+    values = token[:, :, None, :d] + (place[..., :d] + query)[:, None]
+    return attention, log_attention, logits, values.flatten(1, 2), own, M
+
+
+def _backward(saved: tuple[Tensor, ...], to: Attended) -> tuple[Tensor, ...]:
+    """What reaches W_E, W_pos, W_Q, W_K and W_V."""
+    W_E, W_pos, W_Q, W_K, row, attention, own, M = saved
+    d, tokens, places = W_E.shape[-1], W_E.shape[1], W_pos.shape[1]
+    to_log = torch.addcmul(to.log_attention, attention, to.attention)
+    to_logits = torch.addcmul(to.logits + to_log, attention, to_log.sum(-1, keepdim=True), value=-1)
+    to_table = attention.new_zeros(len(row), tokens * places).scatter_add_(1, row.flatten(1), to_logits.flatten(1))
+    to_table, to_values = to_table.unflatten(1, (tokens, places)), to.values.unflatten(1, (tokens, places))
+    for_places = to_values.sum(1)
+    to_token = torch.cat([to_values.sum(2), to_table.sum(2)[..., None]], -1)
+    to_place = torch.cat([for_places, to_table.sum(1)[..., None]], -1)
+    to_M = torch.bmm(W_E.mT, to_token).baddbmm_(W_pos.mT, to_place)
+    to_r = to_M[..., d:] / math.sqrt(d)
+    to_own = torch.bmm(to_r.mT, W_K)
+    to_query = torch.baddbmm(for_places.sum(1, keepdim=True), to_own, W_Q.mT)
+    to_E, to_pos = torch.bmm(to_token, M.mT), torch.bmm(to_place, M.mT)
+    for table in (to_E, to_pos):
+        table[:, -1:] += to_query
+    return to_E, to_pos, torch.bmm(_query(W_E, W_pos).mT, to_own), torch.bmm(to_r, own), to_M[..., :d]
+
+
+def _query(W_E: Tensor, W_pos: Tensor) -> Float[Tensor, "run 1 d"]:
+    """e_q: the last token at the last position."""
+    return W_E[:, -1:] + W_pos[:, -1:]
+
+
+class _Attend(torch.autograd.Function):
+    """Of one run, or of stacked runs."""
+
+    @staticmethod
+    def forward(*tensors: Tensor) -> Any:
+        if tensors[0].ndim == 2:
+            return tuple(t[0] for t in _forward(*(t.unsqueeze(0) for t in tensors)))
+        return _forward(*tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        W_E, W_pos, W_Q, W_K, _, row = inputs
+        attention, *_, own, M = output
+        ctx.mark_non_differentiable(own, M)
+        ctx.save_for_backward(W_E, W_pos, W_Q, W_K, row, attention, own, M)
+
+    @staticmethod
+    def backward(ctx: Any, *to: Tensor) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError("attend has no second derivative: take it of the model's logits")
+        saved, to = ctx.saved_tensors, to[:4]
+        if saved[0].ndim == 2:
+            alone = (t.unsqueeze(0) for t in saved), Attended(*(t.unsqueeze(0) for t in to))
+            return *(t[0] for t in _backward(*alone)), None
+        return *_backward(saved, Attended(*to)), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *tensors: Tensor) -> Any:
+        stacked = (_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=True))
+        return _Attend.apply(*stacked), (0,) * 6
