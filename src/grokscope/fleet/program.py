@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.func import vmap
@@ -190,12 +190,12 @@ class Program:
     def _losses(self, batch: Batch, beta: Tensor) -> Tensor:
         """What each run minimises. A model that grades itself needs no vmap, which a CPU feels at every operation."""
         if not (self.rules.as_stored and self.rules.graded(batch)):
-            return vmap(self.rules.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
+            return self._each_run(self.rules.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
         task, out = self.rules.graded_loss(self.weights, batch)
         weights = self.weights if self.config.constraint.qk_penalty else {}
         numbers, target = self.rules.for_penalties(self.hyper), batch.get("target")
-        arguments = (weights, numbers, fields_of(out), target, beta, self.step, self.seed)
-        return task + vmap(self.rules.penalties, tuple(None if a is None else 0 for a in arguments))(*arguments)
+        penalties = self._each_run(self.rules.penalties)
+        return task + penalties(weights, numbers, fields_of(out), target, beta, self.step, self.seed)
 
     def _scheduled(self) -> tuple[Tensor, Tensor]:
         """Learning rate and prior's strength of each run at this step. A CPU computes those of some steps at once."""
@@ -210,9 +210,9 @@ class Program:
     def _update(self, grad: Tensor, lr: Tensor) -> None:
         arguments = (self.flat, grad, self.state, self.hyper, lr, self.step)
         if self.mask is None:
-            flat, state = vmap(self.rules.update)(*arguments)
+            flat, state = self._each_run(self.rules.update)(*arguments)
         else:
-            flat, state = vmap(self.rules.masked_update)(*arguments, self.mask)
+            flat, state = self._each_run(self.rules.masked_update)(*arguments, self.mask)
         self.flat.copy_(flat)
         for room, tensors in state.items():
             for key, tensor in tensors.items():
@@ -258,14 +258,27 @@ class Program:
         train = self._planned(self.train) if self.config.batch_size else self.train
         offset = self._no_offset()
         weights = {name: weight.detach() for name, weight in self.weights.items()}
-        seen, cross_entropy = vmap(self.rules.observe)(weights, train, offset)
+        seen, cross_entropy = self._each_run(self.rules.observe)(weights, train, offset)
         gradient = torch.zeros_like(offset)
         if cross_entropy.requires_grad:  # not so when attention is frozen
             (gradient,) = torch.autograd.grad(cross_entropy.sum(), offset)
         seen = {name: tensor.detach() for name, tensor in seen.items()}
         observed = (seen, cross_entropy.detach(), gradient)
         with torch.no_grad():
-            return vmap(self.rules.measure)(weights, self.hyper, *observed, train, self.test, self.step, self.seed)
+            measure = self._each_run(self.rules.measure)
+            return measure(weights, self.hyper, *observed, train, self.test, self.step, self.seed)
+
+    # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _each_run(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The rule of one run for all: vmap, which one run alone does without. What is None is so for every run."""
+
+        def stacked(*arguments: Any) -> Any:
+            if self.lanes == 1:
+                return _mapped(lambda t: t.unsqueeze(0), rule(*_mapped(lambda t: t[0], arguments)))
+            return vmap(rule, tuple(None if a is None else 0 for a in arguments))(*arguments)
+
+        return stacked
 
     def _no_offset(self) -> Tensor:
         """Zeros to add to the attention logits: what the task loss would change them by is their gradient."""
@@ -273,3 +286,12 @@ class Program:
         if self.config.model.has_attention:
             shape = (self.shape.train_size, getattr(self.config.model, "heads", 1), self.shape.length)
         return torch.zeros(self.lanes, *shape, device=self.device, requires_grad=True)
+
+
+def _mapped(change: Callable[[Tensor], Tensor], tree: Any) -> Any:
+    """Dicts and tuples of tensors with every tensor changed."""
+    if isinstance(tree, dict):
+        return {name: _mapped(change, part) for name, part in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(_mapped(change, part) for part in tree)
+    return None if tree is None else change(tree)
