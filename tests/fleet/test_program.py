@@ -1,5 +1,6 @@
 """The stacked program against the run alone: what happens in one lane stays there."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -65,6 +66,23 @@ def test_nan_stays_in_its_lane(tiny):
     clean_table, sick_table = clean.evaluate(), sick.evaluate()
     for name, values in clean_table.items():
         assert values[0] == sick_table[name][0], name
+
+
+def test_a_run_that_diverges_alone_is_measured_like_any_other(tiny):
+    program = program_of(tiny)
+    program.flat.fill_(float("nan"))
+    program.train_epoch()
+    assert math.isnan(program.evaluate()["train_loss"][0])
+
+
+def test_rates_of_the_next_steps_are_forgotten_when_a_run_comes_in(tiny):
+    """A run that takes a lane late warms up as if it were alone."""
+    late, other = replace(tiny, seed=1), replace(tiny, seed=0)
+    program = trained(other, other, epochs=4)
+    program.load(1, late, lane_data(late))
+    for _ in range(4):
+        program.train_epoch()
+    assert torch.equal(program.flat[1], trained(other, late, epochs=4).flat[1])
 
 
 def test_saved_state_goes_on_to_the_same_bits(tiny):

@@ -15,6 +15,7 @@ from torch.func import vmap
 
 from ..optim.base import clip_scale
 from ..randomness import counter_uniform
+from ..theory.contracts import values_unread
 from .data import Batch, select, stack_like, with_plan
 from .graph import captured
 from .memory import keep_freed_memory
@@ -275,7 +276,8 @@ class Program:
 
         def stacked(*arguments: Any) -> Any:
             if self.lanes == 1:
-                return _mapped(lambda t: t.unsqueeze(0), rule(*_mapped(lambda t: t[0], arguments)))
+                with values_unread():
+                    return _mapped(lambda t: t.unsqueeze(0), rule(*_mapped(lambda t: t[0], arguments)))
             return vmap(rule, tuple(None if a is None else 0 for a in arguments))(*arguments)
 
         return stacked

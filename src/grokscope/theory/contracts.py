@@ -1,15 +1,17 @@
 """What an argument must be, written beside its axes: ``attention: Float[Tensor, "... position", distribution]``.
 
 A contract looks at values, so it is applied only where looking is possible and costs no wait: to numbers and CPU tensors,
-outside torch.func transforms and torch.compile. The fleet calls the same functions under vmap, where nothing is looked at;
-its own settings are checked before it starts. Tensors on another device are trusted.
+outside torch.func transforms and torch.compile. The fleet calls the same functions under vmap or `values_unread`, where nothing
+is looked at; its own settings are checked before it starts. Tensors on another device are trusted.
 """
 
 from __future__ import annotations
 
 import inspect
+import threading
 import typing
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -84,8 +86,21 @@ def _unless(holds: Tensor, value: Tensor, problem: str) -> str | None:
     return None if holds.all() else problem.format(value[~holds].reshape(-1)[0].item())
 
 
+_unread = threading.local()
+
+
+@contextmanager
+def values_unread() -> Iterator[None]:
+    """Inside, equations take what they are given, as under vmap: a run that diverges is measured like any other."""
+    _unread.depth = getattr(_unread, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _unread.depth -= 1
+
+
 def values_can_be_read() -> bool:
-    return not torch.compiler.is_compiling() and maybe_current_level() is None
+    return not (torch.compiler.is_compiling() or getattr(_unread, "depth", 0)) and maybe_current_level() is None
 
 
 def checker(function: Callable[..., Any]) -> Callable[..., None]:
