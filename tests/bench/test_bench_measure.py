@@ -81,6 +81,13 @@ def test_rows_and_ratios_agree(monkeypatch, copied):
         assert row["step_s"] == pytest.approx((1 - row["diagnostics"]) / row["run_steps_per_s"])
 
 
+def test_the_faster_of_two_timings_counts():
+    slow = {"run_steps_per_s": 1.0, "step_s": 0.8, "products_s": 0.2, "step_over_products": 4.0}
+    fast = {"run_steps_per_s": 2.0, "step_s": 0.4, "products_s": 0.3, "step_over_products": 4 / 3}
+    assert measure.faster(None, slow) == slow
+    assert measure.faster(slow, fast) == measure.faster(fast, slow) == fast | {"products_s": 0.2, "step_over_products": 2.0}
+
+
 def no_memory(*_):
     raise torch.OutOfMemoryError("CUDA out of memory")
 

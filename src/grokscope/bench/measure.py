@@ -18,6 +18,9 @@ from .plain import plain_loop
 Tell = Callable[[str], None]
 Row = dict[str, Any]
 
+ROUNDS = 4
+"""How often a CPU goes through all that is timed."""
+
 
 def silent(what: str) -> None:
     """Say nothing of what is timed."""
@@ -32,35 +35,37 @@ def bench(
     seconds: float = 5.0,
     tell: Tell = silent,
 ) -> dict[str, Any]:
-    """How many run-steps a second, beside the plain loop and beside what the device allows."""
+    """How many run-steps a second, beside the plain loop and beside what the device allows. All are timed in turn, on a CPU
+    several times, and the fastest of each counts: a machine that has other work for a while slows none of them more."""
     loop = plain_loop(config, device)
-    tell("plain loop")
-    plain = epochs_per_second(loop, config.log.every, seconds, device)
+    asked = [(precision, count) for precision in precisions for count in lanes]
+    plain, best = 0.0, dict[tuple[str, int], Row]()
+    rounds = 1 if device.type == "cuda" else ROUNDS
+    for turn in range(rounds):
+        again = f" ({turn + 1} of {rounds})" if rounds > 1 else ""
+        tell("plain loop" + again)
+        plain = max(plain, epochs_per_second(loop, config.log.every, seconds / rounds, device))
+        for precision, count in asked:
+            tell(f"{count} lanes, {precision}{again}")
+            row = fleet_row(in_precision(config, precision), count, device, seconds / rounds)
+            best[precision, count] = faster(best.get((precision, count)), row)
     tell("what the device can do")
     ceilings: dict[str, Any] = {
         "copy_bytes_per_s": copy_rate(device),
         "square_operations_per_s": {precision: square_rate(precision, device) for precision in precisions},
     }
     counted = counts(config)
-    fleet = []
-    for precision in precisions:
-        for count in lanes:
-            tell(f"{count} lanes, {precision}")
-            row = fleet_row(in_precision(config, precision), count, device, seconds)
-            row |= {"ratio": None, "limit": None, "of_limit": None}
-            if row["run_steps_per_s"] is not None:
-                row["limit"] = limit(row["products_s"], counted["bytes"], ceilings["copy_bytes_per_s"])
-                row |= {
-                    "ratio": row["run_steps_per_s"] / plain,
-                    "of_limit": row["run_steps_per_s"] / row["limit"],
-                }
-            fleet.append(row)
+    for row in best.values():
+        row |= {"ratio": None, "limit": None, "of_limit": None}
+        if row["run_steps_per_s"] is not None:
+            row["limit"] = limit(row["products_s"], counted["bytes"], ceilings["copy_bytes_per_s"])
+            row |= {"ratio": row["run_steps_per_s"] / plain, "of_limit": row["run_steps_per_s"] / row["limit"]}
     return {
         **machine(device),
         "plain_run_steps_per_s": plain,
         "counts": counted,
         "ceilings": ceilings,
-        "fleet": fleet,
+        "fleet": list(best.values()),
     }
 
 
@@ -125,6 +130,15 @@ def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: floa
         "products_s": alone,
         "step_over_products": step / alone,
     }
+
+
+def faster(one: Row | None, other: Row) -> Row:
+    """Of two timings of the same: the faster fleet, and the faster products beside it."""
+    if one is None or one["run_steps_per_s"] is None or other["run_steps_per_s"] is None:
+        return other
+    row = max(one, other, key=lambda row: row["run_steps_per_s"])
+    products_s = min(one["products_s"], other["products_s"])
+    return row | {"products_s": products_s, "step_over_products": row["step_s"] / products_s}
 
 
 def limit(products_s: float, bytes_: int, copy_bytes_per_s: float) -> float:
