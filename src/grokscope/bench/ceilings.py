@@ -35,9 +35,14 @@ def square_rate(precision: str, device: torch.device) -> float:
     return 2 * size**3 / fastest(lambda: a @ a, device, precision)
 
 
-def products_seconds(products: Sequence[Product], lanes: int, precision: str, device: torch.device) -> float:
+def products_seconds(
+    products: Sequence[Product], lanes: int, precision: str, device: torch.device, seconds: float = 0.0
+) -> float:
     """Seconds that the products of one run-step take, forward and both ways back, when `lanes` runs are batched; on a GPU
-    without the time it takes to launch them."""
+    without the time it takes to launch them.
+
+    seconds   time them once and for so long, to compare them with what was timed like that; 0 takes the fastest of short rounds
+    """
     operands = [_operands(product, lanes, precision, device) for product in products]
 
     def step() -> None:
@@ -46,7 +51,8 @@ def products_seconds(products: Sequence[Product], lanes: int, precision: str, de
             grad @ b.mT
             a.mT @ grad
 
-    return fastest(step, device, precision) / lanes
+    how = (seconds, 1) if seconds else (SECONDS, ROUNDS)
+    return fastest(step, device, precision, *how) / lanes
 
 
 def _operands(product: Product, lanes: int, precision: str, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
@@ -60,7 +66,13 @@ def _operands(product: Product, lanes: int, precision: str, device: torch.device
     return a, b, grad
 
 
-def fastest(function: Callable[[], object], device: torch.device, precision: str = "float32") -> float:
+def fastest(
+    function: Callable[[], object],
+    device: torch.device,
+    precision: str = "float32",
+    seconds: float = SECONDS,
+    rounds: int = ROUNDS,
+) -> float:
     """Seconds of one call, the best of some rounds; on a GPU as a recorded graph."""
     call = captured(function, lambda: [], precision) if device.type == "cuda" else function
 
@@ -74,7 +86,7 @@ def fastest(function: Callable[[], object], device: torch.device, precision: str
 
     spent(1)
     once = min(spent(1) for _ in range(3))
-    return min(spent(max(1, int(SECONDS / max(once, 1e-6)))) for _ in range(ROUNDS))
+    return min(spent(max(1, int(seconds / max(once, 1e-6)))) for _ in range(rounds))
 
 
 def dtype_of(precision: str) -> torch.dtype:

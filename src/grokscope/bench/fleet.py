@@ -53,18 +53,15 @@ class FleetLoop:
 
 
 def epochs_per_second(run: Callable[[int], None], every: int, seconds: float, device: torch.device) -> float:
-    """Whole evaluation intervals, after one to warm up, for about `seconds`; the fastest counts, as with the ceilings: what
-    else a machine does can only slow it down."""
+    """Whole evaluation intervals, after one to warm up, for about `seconds`."""
     run(every)
-    best, left = float("inf"), seconds
-    while left > 0:
-        begin = time.perf_counter()
+    epochs, begin, spent = 0, time.perf_counter(), 0.0
+    while spent < seconds:
         run(every)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        spent = time.perf_counter() - begin
-        best, left = min(best, spent), left - spent
-    return every / best
+        epochs, spent = epochs + every, time.perf_counter() - begin
+    return epochs / spent
 
 
 def seconds_per_epoch(loop: FleetLoop, seconds: float) -> float:

@@ -18,7 +18,7 @@ from .plain import plain_loop
 Tell = Callable[[str], None]
 Row = dict[str, Any]
 
-ROUNDS = 4
+ROUNDS = 5
 """How often a CPU goes through all that is timed."""
 
 
@@ -35,8 +35,11 @@ def bench(
     seconds: float = 5.0,
     tell: Tell = silent,
 ) -> dict[str, Any]:
-    """How many run-steps a second, beside the plain loop and beside what the device allows. All are timed in turn, on a CPU
-    several times, and the fastest of each counts: a machine that has other work for a while slows none of them more."""
+    """How many run-steps a second, beside the plain loop and beside what the device allows.
+
+    All are timed equally long and in turn, on a CPU several times, and the fastest turn of each counts: what else a machine does
+    can only slow them down, and none of them more than the others.
+    """
     loop = plain_loop(config, device)
     asked = [(precision, count) for precision in precisions for count in lanes]
     plain, best = 0.0, dict[tuple[str, int], Row]()
@@ -115,7 +118,7 @@ def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: floa
         share = loop.seconds[1] / sum(loop.seconds)
         del loop
         free(device)
-        alone = products_seconds(products(config), lanes, config.precision, device)
+        alone = products_seconds(products(config), lanes, config.precision, device, seconds)
     except RuntimeError as error:
         if not out_of_memory(error):
             raise

@@ -58,8 +58,8 @@ def _forward(
     table = token[:, :, None, d] + place[:, None, :, d]
     logits = table.flatten(1).gather(1, row.flatten(1)).view(row.shape)
     # over a short last axis softmax is six times slower than over one before the examples
-    log_attention = torch.log_softmax(logits.movedim(-1, 1), 1).movedim(1, -1)
-    attention = log_attention.exp().contiguous()
+    log_attention = torch.log_softmax(logits.movedim(-1, 1), 1).movedim(1, -1).contiguous()
+    attention = log_attention.exp()
     values = token[:, :, None, :d] + (place[..., :d] + query)[:, None]
     return attention, log_attention, logits, values.flatten(1, 2), own, M
 

@@ -94,9 +94,11 @@ def loss_and_gradients(
     together = 1 if examples * hidden >= _LARGE else lanes
     new = [t.new_empty(t.shape) for t in (values, attention, W_in, W_out.mT, W_U)]
     found = _Found(values.new_empty(lanes), *new)._replace(W_out=new[3].mT)
-    for begin in range(0, lanes, together):
-        group = slice(begin, begin + together)
-        _work_through(_Runs(*(t[group] for t in runs)), scale, _Found(*(t[group] for t in found)))
+    if together == lanes:
+        _work_through(runs, scale, found)
+        return found
+    for run in range(lanes):
+        _work_through(_Runs(*(t[run : run + 1] for t in runs)), scale, _Found(*(t[run : run + 1] for t in found)))
     return found
 
 

@@ -10,6 +10,7 @@ vmap rules lay their tables one after another.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -136,10 +137,15 @@ def _pool_weight_backward(grad: Tensor, table: Tensor, index: Tensor) -> Float[T
 
         return pool_weight_backward(grad, table, index)
     examples, positions = index.shape
-    begin = torch.arange(0, examples * positions, positions)
-    owner = torch.arange(examples).repeat_interleave(positions)
     backward = torch.ops.aten._embedding_bag_per_sample_weights_backward
-    return backward(grad.contiguous(), table, index.reshape(-1), begin, owner, 0, -1).view(examples, positions)
+    bags = _bags(examples, positions)
+    return backward(grad.contiguous(), table, index.reshape(-1), *bags, 0, -1).view(examples, positions)
+
+
+@functools.lru_cache(maxsize=8)
+def _bags(examples: int, positions: int) -> tuple[Tensor, Tensor]:
+    """Where the reads of each example begin, and whose read each is."""
+    return torch.arange(0, examples * positions, positions), torch.arange(examples).repeat_interleave(positions)
 
 
 def _row_sums(source: Tensor, plan: Plan, weight: Tensor | None, reads_per_source: int) -> Float[Tensor, "rows width"]:

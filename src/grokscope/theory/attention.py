@@ -77,7 +77,7 @@ def divergence(
     α*     target         any distribution over positions
     log α  log_attention  finite logarithms, so that a vanishing weight keeps its gradient
     """
-    return torch.special.xlogy(target, target).sum(-1) - (target * log_attention).sum(-1)
+    return (torch.special.xlogy(target, target) - target * log_attention).sum(-1)
 
 
 def attention_entropy(log_attention: Float[Tensor, "... position"]) -> Float[Tensor, "..."]:
