@@ -72,8 +72,8 @@ class Settings:
 
 
 @functools.cache
-def _hints(settings: type) -> dict[str, Any]:
-    """The fields' types; looking them up takes longer than all the rest."""
+def _hints(settings: Any) -> dict[str, Any]:
+    """The fields' types of a class of settings; looking them up takes longer than all the rest."""
     return typing.get_type_hints(settings)
 
 

@@ -85,7 +85,11 @@ def test_the_faster_of_two_timings_counts():
     slow = {"run_steps_per_s": 1.0, "step_s": 0.8, "products_s": 0.2, "step_over_products": 4.0}
     fast = {"run_steps_per_s": 2.0, "step_s": 0.4, "products_s": 0.3, "step_over_products": 4 / 3}
     assert measure.faster(None, slow) == slow
-    assert measure.faster(slow, fast) == measure.faster(fast, slow) == fast | {"products_s": 0.2, "step_over_products": 2.0}
+    assert (
+        measure.faster(slow, fast)
+        == measure.faster(fast, slow)
+        == fast | {"products_s": 0.2, "step_over_products": 2.0}
+    )
 
 
 def no_memory(*_):

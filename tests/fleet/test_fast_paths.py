@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grokscope.config import ROOMS
+from grokscope.config import ROOMS, RunConfig
 from grokscope.fleet.data import lane_data, with_plan
 from grokscope.fleet.one_run import OneRun, hyper_of
 from grokscope.fleet.program import Program
 from grokscope.models.transformer import Transformer
+from grokscope.tasks.modular import Modular
 
 CPU = torch.device("cpu")
 COMBINATIONS = [(o, p) for o in ROOMS["optim"].entries() for p in ROOMS["prior"].entries()]
@@ -52,7 +53,10 @@ def by_hand(config):
 
 
 def both(config):
-    assert OneRun(config).fast and config.model.grades_itself(CPU, config.precision), "this run has no fast path"
+    classes = config.task.shape.classes
+    assert OneRun(config).fast and config.model.grades_itself(CPU, config.precision, classes), (
+        "this run has no fast path"
+    )
     return by_hand(config)
 
 
@@ -157,6 +161,29 @@ def test_gpu_kernels_compute_the_same():
     assert done.stdout.strip() == "same", done.stderr
 
 
+def test_a_kernel_takes_the_largest_block_that_fits(monkeypatch):
+    errors = pytest.importorskip("triton.runtime.errors", reason="Triton is not installed on this platform")
+    from grokscope.kernels import head
+
+    tried = []
+
+    class Kernel:
+        __name__ = "kernel"
+
+        def __getitem__(self, grid):
+            return self.launch
+
+        def launch(self, x, D, BLOCK, num_warps):
+            tried.append(BLOCK)
+            if BLOCK > 32:
+                raise errors.OutOfResources(2, 1, "shared memory")
+
+    monkeypatch.setattr(head, "_blocks", {})
+    for d in (16, 16, 32):
+        head._launch(Kernel(), 1, {"BLOCK": 128, "num_warps": 4}, torch.zeros(1), D=d)
+    assert tried == [128, 64, 32, 32, 128, 64, 32]  # known the second time, and only for the same sizes
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("precision", ["tf32", "bf16"])
 def test_a_gpu_fleet_stays_near_the_plain_run(tiny, precision):
@@ -169,3 +196,17 @@ def test_a_gpu_fleet_stays_near_the_plain_run(tiny, precision):
         program.train_epoch()
         alone.train_epoch()
     assert (program.flat[1].cpu() - alone.flat[0]).norm() < 0.02 * alone.flat[0].norm()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+@pytest.mark.parametrize("p", [113, 173, 257])
+def test_many_classes_fit_into_a_gpu_or_go_the_plain_way(p, precision):
+    config = RunConfig(task=Modular(p=p), precision=precision)
+    program = Program(config, 2, torch.device("cuda"))
+    for lane in range(2):
+        program.load(lane, replace(config, seed=lane), lane_data(replace(config, seed=lane)))
+    before = program.evaluate()["train_loss"]
+    for _ in range(20):
+        program.train_epoch()
+    assert all(new < old for new, old in zip(program.evaluate()["train_loss"], before, strict=True))

@@ -263,7 +263,8 @@ class OneRun:
 
     def graded(self, batch: Batch) -> bool:
         """Whether the model grades its own answers."""
-        return self.fast and self.config.model.grades_itself(batch["labels"].device, self.config.precision)
+        device, classes = batch["labels"].device, self.shape.classes
+        return self.fast and self.config.model.grades_itself(device, self.config.precision, classes)
 
     def _answered(self, weights: Weights, batch: Batch, **how: Any) -> Output:
         """A forward pass, graded by the model if it does so."""

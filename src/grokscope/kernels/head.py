@@ -10,11 +10,12 @@ Products are TF32, or bf16 under autocast; all sums are float32.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import triton
 import triton.language as tl
+from triton.runtime.errors import OutOfResources
 
 from .lookup import pool_forward, pool_weight_backward, row_sums
 
@@ -38,6 +39,15 @@ HOW: dict[torch.dtype, tuple[dict[str, int], dict[str, int]]] = {
     ),
 }
 """Examples at a time, how to compile, and whether the second kernel keeps the sums of two chunks; measured on an H200."""
+_blocks: dict[tuple[object, ...], int] = {}
+"""Examples at a time where shared memory holds fewer."""
+
+
+def fits(d: int, classes: int, precision: str, device: torch.device) -> bool:
+    """Whether a multiprocessor of the device can hold what the kernels keep of a network: W_U and its gradient most of all."""
+    index = torch.cuda.current_device() if device.index is None else device.index
+    shared: int = triton.runtime.driver.active.utils.get_device_properties(index)["max_shared_mem"]
+    return d in WIDTHS and (6 if precision == "bf16" else 12) * d * _columns(classes) <= shared
 
 
 def loss_and_gradients(
@@ -97,9 +107,10 @@ def _forward(
     splits = _splits(runs, examples, how["BLOCK"], x.device)
     losses, right = (torch.empty(runs, examples, device=x.device) for _ in range(2))
     to_y, to_U = torch.empty_like(x), torch.empty(runs, splits, d, classes, device=x.device)
-    _to_loss_and_back[(runs * splits,)](
-        x, W_in, W_out, W_U, labels.contiguous(), losses, right, to_y, to_U, examples, hidden, classes, scale, share,
-        splits, D=d, CHUNK=_chunk(hidden), COLUMNS=max(16, triton.next_power_of_2(classes)), BACK=back, **how,
+    _launch(
+        _to_loss_and_back, runs * splits, how,
+        x, W_in, W_out, W_U, labels.contiguous(), losses, right, to_y, to_U, examples, hidden, classes, scale, share, splits,
+        D=d, CHUNK=_chunk(hidden), COLUMNS=_columns(classes), BACK=back,
     )  # fmt: skip
     return losses, right, to_y, _added(to_U)
 
@@ -111,10 +122,31 @@ def _backward(x: Tensor, to_y: Tensor, W_in: Tensor, W_out: Tensor) -> tuple[Ten
     splits = _splits(runs, examples, how["BLOCK"], x.device)
     to_x = torch.empty_like(x)
     to_in, to_out = (torch.empty(runs, splits, *shape, device=x.device) for shape in ((d, hidden), (hidden, d)))
-    _through_the_mlp[(runs * splits,)](
-        x, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits, D=d, CHUNK=_chunk(hidden), **how
-    )
+    _launch(
+        _through_the_mlp, runs * splits, how,
+        x, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits, D=d, CHUNK=_chunk(hidden),
+    )  # fmt: skip
     return to_x, _added(to_in), _added(to_out)
+
+
+def _launch(kernel: Any, programs: int, how: dict[str, int], *tensors: Any, **sizes: int) -> None:
+    """With the block of `how`, or half of it as often as it takes to fit into shared memory."""
+    device, kind = tensors[0].device, tensors[0].dtype
+    case = (kernel.__name__, device, kind, *sizes.values())
+    block = _blocks.get(case, how["BLOCK"])
+    while True:
+        try:
+            kernel[(programs,)](*tensors, **sizes, **how | {"BLOCK": block})
+            return
+        except OutOfResources:
+            if block == 16:
+                raise
+            block //= 2
+            _blocks[case] = block
+
+
+def _columns(classes: int) -> int:
+    return max(16, int(triton.next_power_of_2(classes)))
 
 
 def _chunk(hidden: int) -> int:

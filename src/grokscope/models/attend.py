@@ -28,19 +28,13 @@ class Attended(NamedTuple):
     values: Float[Tensor, "... rows d"]
 
 
-@checked
-def attend(
-    W_E: Float[Tensor, "... token d"],
-    W_pos: Float[Tensor, "... place d"],
-    W_Q: Float[Tensor, "... d d"],
-    W_K: Float[Tensor, "... d d"],
-    W_V: Float[Tensor, "... d d"],
-    plan: Plan,
-) -> Attended:
+def attend(weights: dict[str, Tensor], plan: Plan) -> Attended:
     """Of one run, or of each of stacked runs, on a CPU."""
-    return Attended(*_Attend.apply(W_E, W_pos, W_Q, W_K, W_V, plan.row)[:4])
+    matrices = (weights[name] for name in ("W_E", "W_pos", "W_Q", "W_K", "W_V"))
+    return Attended(*_Attend.apply(*matrices, plan.row)[:4])
 
 
+@checked
 def _forward(
     W_E: Float[Tensor, "run token d"],
     W_pos: Float[Tensor, "run place d"],
@@ -110,11 +104,11 @@ class _Attend(torch.autograd.Function):
     def backward(ctx: Any, *to: Tensor) -> Any:
         if torch.is_grad_enabled():
             raise RuntimeError("attend has no second derivative: take it of the model's logits")
-        saved, to = ctx.saved_tensors, to[:4]
-        if saved[0].ndim == 2:
-            alone = (t.unsqueeze(0) for t in saved), Attended(*(t.unsqueeze(0) for t in to))
-            return *(t[0] for t in _backward(*alone)), None
-        return *_backward(saved, Attended(*to)), None
+        saved, given = ctx.saved_tensors, to[:4]
+        if saved[0].ndim > 2:
+            return *_backward(saved, Attended(*given)), None
+        alone = tuple(t.unsqueeze(0) for t in saved), Attended(*(t.unsqueeze(0) for t in given))
+        return *(t[0] for t in _backward(*alone)), None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *tensors: Tensor) -> Any:

@@ -109,7 +109,7 @@ class Model(Settings):
         """
         raise NotImplementedError
 
-    def grades_itself(self, device: torch.device, precision: str) -> bool:
+    def grades_itself(self, device: torch.device, precision: str, classes: int) -> bool:
         """Whether the model knows a faster way to the cross-entropy of its answers than through their logits, with products
         in float32, tf32 or bf16."""
         return False

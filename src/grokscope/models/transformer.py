@@ -119,16 +119,16 @@ class Transformer(Model):
             return self._query_only(weights, inputs, frozen, offset, detail)
         return self._causal(weights, inputs, frozen, offset, detail, every_position)
 
-    def grades_itself(self, device: torch.device, precision: str) -> bool:
+    def grades_itself(self, device: torch.device, precision: str, classes: int) -> bool:
         """From attention weights on, one head that reads x = e_q + h into an MLP without a norm is one function
         (`head.py`, `grades.py`). The GPU's version rounds products to TF32 or bf16, and holds only networks of some sizes."""
         if self.scope != "query" or self.heads > 1 or self.readout != "residual" or "mlp" in PATHS[self.norm]:
             return False
         if device.type != "cuda":
             return precision != "bf16"
-        from ..kernels.head import WIDTHS
+        from ..kernels.head import fits
 
-        return self.d in WIDTHS and precision != "float32"
+        return precision != "float32" and fits(self.d, classes, precision, device)
 
     def graded(
         self,
@@ -156,8 +156,8 @@ class Transformer(Model):
     ) -> tuple[Tensor, Output]:
         at_query: tuple[Tensor, ...]
         if self._attends_by_hand(labels.device, frozen):
-            *at_query, values = attend(*(weights[name] for name in ("W_E", "W_pos", "W_Q", "W_K", "W_V")), inputs)
-            at_query = tuple(seen.unsqueeze(-2) for seen in at_query)
+            seen = attend(weights, inputs)
+            at_query, values = tuple(t.unsqueeze(-2) for t in seen[:3]), seen.values
         else:
             at_query = self._attend(weights, inputs, frozen, None)
             values = self._under(weights, "W_V", "value", plus=_query(weights))

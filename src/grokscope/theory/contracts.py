@@ -86,21 +86,27 @@ def _unless(holds: Tensor, value: Tensor, problem: str) -> str | None:
     return None if holds.all() else problem.format(value[~holds].reshape(-1)[0].item())
 
 
-_unread = threading.local()
+class _Trust(threading.local):
+    """How many `values_unread` this thread is in."""
+
+    depth = 0
+
+
+_trust = _Trust()
 
 
 @contextmanager
 def values_unread() -> Iterator[None]:
     """Inside, equations take what they are given, as under vmap: a run that diverges is measured like any other."""
-    _unread.depth = getattr(_unread, "depth", 0) + 1
+    _trust.depth += 1
     try:
         yield
     finally:
-        _unread.depth -= 1
+        _trust.depth -= 1
 
 
 def values_can_be_read() -> bool:
-    return not (torch.compiler.is_compiling() or getattr(_unread, "depth", 0)) and maybe_current_level() is None
+    return not _trust.depth and not torch.compiler.is_compiling() and maybe_current_level() is None
 
 
 def checker(function: Callable[..., Any]) -> Callable[..., None]:
