@@ -42,7 +42,7 @@ class Settings:
 
     def lane_values(self) -> dict[str, float]:
         """The `LANES` fields as numbers; a choice of words becomes its place in the list of choices."""
-        hints = _hints(type(self))
+        hints = _hints(type(self))  # type: ignore[arg-type]
         values = {}
         for name in self.LANES:
             value = getattr(self, name)
@@ -57,7 +57,7 @@ class Settings:
     def from_dict(cls: type[S], plain: dict[str, Any], *, room: str = "") -> S:
         """Settings from plain values; `room` is where they stand in a larger config, for error messages."""
         prefix = f"{room}." if room else ""
-        hints = _hints(cls)
+        hints = _hints(cls)  # type: ignore[arg-type]
         names = [f.name for f in dataclasses.fields(cls)]
         values = {}
         for key, value in plain.items():
