@@ -185,7 +185,7 @@ def test_out_of_memory_twice_is_one_clear_line(tiny, memory, monkeypatch, clerks
 
 
 @pytest.mark.parametrize(
-    ("cores", "runs", "expected"), [(1, 5, (1, 1)), (2, 1, (1, 2)), (2, 2, (2, 1)), (2, 40, (2, 1)), (16, 5, (5, 3))]
+    ("cores", "runs", "expected"), [(1, 5, (1, 1)), (2, 1, (1, 2)), (2, 2, (2, 1)), (2, 40, (2, 1)), (16, 5, (4, 4))]
 )
 def test_workers_share_the_threads(monkeypatch, cores, runs, expected):
     monkeypatch.setattr(crew, "usable_threads", lambda: cores)

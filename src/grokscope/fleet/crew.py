@@ -37,8 +37,8 @@ _CLERKS = 4
 """Threads of a fleet on a GPU that open and save runs: a run there takes no longer than opening and saving it."""
 _SWITCH = 0.0002
 """Seconds after which a thread in Python code lets another go on. Replaying a graph is a moment's work, and a GPU waits for it."""
-_PYTHON = 80_000_000
-"""Multiply-adds in the time that a step's Python code takes."""
+_PYTHON = 340_000_000
+"""Multiply-adds of a worker's step that hide the Python code of another's; measured on two cores."""
 
 
 @dataclass(kw_only=True)
@@ -235,8 +235,8 @@ def staffing(configs: Sequence[RunConfig], device: torch.device) -> tuple[int, i
     """Workers for these runs, and threads of PyTorch's own for each. It depends on all runs that are wanted and not on those
     still to train: with other threads a resumed run would have other bits.
 
-    Python code runs in one worker at a time. That takes a step about as long as 80 million multiply-adds: more workers than
-    the arithmetic of the others can hide would only wait for each other.
+    Python code runs in one worker at a time: more workers than the arithmetic of the others can hide would only wait for each
+    other, and a fleet of few lanes is slower than one of many.
     """
     threads = usable_threads()
     if device.type == "cuda":
