@@ -44,7 +44,8 @@ _blocks: dict[tuple[object, ...], int] = {}
 
 
 def fits(d: int, classes: int, precision: str, device: torch.device) -> bool:
-    """Whether a multiprocessor of the device can hold what the kernels keep of a network: W_U and its gradient most of all."""
+    """Whether a multiprocessor of the device can hold what the kernels keep of a network: three times W_U, most of all, however
+    few examples there are at a time (so compiled for compute capabilities 8.0 and 9.0)."""
     index = torch.cuda.current_device() if device.index is None else device.index
     shared: int = triton.runtime.driver.active.utils.get_device_properties(index)["max_shared_mem"]
     return d in WIDTHS and (6 if precision == "bf16" else 12) * d * _columns(classes) <= shared

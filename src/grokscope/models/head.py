@@ -91,14 +91,11 @@ def loss_and_gradients(
     runs = _Runs(values, attention, W_in, W_out, W_U, *plan, labels)
     # how a run is worked through depends on its own sizes alone, so that its numbers do not depend on its neighbours
     (lanes, examples), hidden = labels.shape, W_in.shape[-1]
-    together = 1 if examples * hidden >= _LARGE else lanes
+    together = lanes == 1 or examples * hidden < _LARGE
     new = [t.new_empty(t.shape) for t in (values, attention, W_in, W_out.mT, W_U)]
     found = _Found(values.new_empty(lanes), *new)._replace(W_out=new[3].mT)
-    if together == lanes:
-        _work_through(runs, scale, found)
-        return found
-    for run in range(lanes):
-        _work_through(_Runs(*(t[run : run + 1] for t in runs)), scale, _Found(*(t[run : run + 1] for t in found)))
+    for one in [slice(None)] if together else [slice(run, run + 1) for run in range(lanes)]:
+        _work_through(_Runs(*(t[one] for t in runs)), scale, _Found(*(t[one] for t in found)))
     return found
 
 
