@@ -1,13 +1,16 @@
 """Every fast path against the plain run alone, whose loss comes from its logits: loss, all gradients, ten steps, measures."""
 
+import functools
 import os
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from grokscope import kernels
 from grokscope.config import ROOMS, RunConfig
 from grokscope.fleet.data import lane_data, with_plan
 from grokscope.fleet.one_run import OneRun, hyper_of
@@ -196,6 +199,35 @@ def test_a_gpu_fleet_stays_near_the_plain_run(tiny, precision):
         program.train_epoch()
         alone.train_epoch()
     assert (program.flat[1].cpu() - alone.flat[0]).norm() < 0.02 * alone.flat[0].norm()
+
+
+def test_a_gpu_without_a_compiler_has_no_kernels_and_says_so_once(monkeypatch, capsys):
+    def runs():
+        raise RuntimeError("Failed to find C compiler.\nSet CC.")
+
+    monkeypatch.setitem(sys.modules, "grokscope.kernels.trial", SimpleNamespace(runs=runs))
+    monkeypatch.setattr(kernels, "_compiled", functools.cache(kernels._compiled.__wrapped__))
+    cuda = torch.device("cuda")
+    assert not any(kernels.usable_on(device) for device in (CPU, cuda, cuda))
+    assert not Transformer().grades_itself(cuda, "tf32", 113)
+    assert capsys.readouterr().err == (
+        "no GPU kernels, going on with PyTorch's operations, some times slower: Failed to find C compiler.\n"
+    )
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_without_kernels_computes_the_same(tiny, monkeypatch):
+    programs = []
+    for compiled in (True, False):
+        monkeypatch.setattr(kernels, "_compiled", lambda compiled=compiled: compiled)
+        program = Program(tiny, 2, torch.device("cuda"))
+        for lane in range(2):
+            program.load(lane, replace(tiny, seed=lane), lane_data(replace(tiny, seed=lane)))
+        for _ in range(5):
+            program.train_epoch()
+        program.evaluate()
+        programs.append(program)
+    torch.testing.assert_close(programs[0].flat, programs[1].flat, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.func import vmap
 
+from ..kernels import usable_on
 from ..optim.base import clip_scale
 from ..randomness import counter_uniform
 from ..theory.contracts import values_unread
@@ -221,7 +222,7 @@ class Program:
 
     def _fused_adamw(self, grad: Tensor, lr: Tensor) -> None:
         """The same in place, where there is nothing but clipping and AdamW."""
-        if self.device.type == "cuda":
+        if usable_on(self.device):
             from ..kernels.adamw import adamw_
         else:
             from ..optim.adamw import adamw_

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
+from ..kernels import usable_on
 from ..shapes import Bool, Float, Int
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _lay_out(lanes: int, rows: int, plan: Plan, in_dims: tuple[int | None, ...])
 
 def added(token: Float[Tensor, "token width"], place: Float[Tensor, "position width"]) -> Float[Tensor, "rows width"]:
     """The table whose row of a token at a position is the sum of both."""
-    if token.is_cuda:
+    if usable_on(token.device):
         return _Added.apply(token, place)
     return (token.unsqueeze(-2) + place.unsqueeze(-3)).flatten(-3, -2)
 
@@ -115,7 +116,7 @@ def _batched(lanes: int, tensor: Tensor, dim: int | None) -> Tensor:
 
 
 def _gather(table: Tensor, index: Tensor) -> Tensor:
-    if table.is_cuda:
+    if usable_on(table.device):
         from ..kernels.lookup import gather
 
         return gather(table, index)
@@ -123,7 +124,7 @@ def _gather(table: Tensor, index: Tensor) -> Tensor:
 
 
 def _pool_forward(table: Tensor, weight: Tensor, index: Tensor) -> Tensor:
-    if table.is_cuda:
+    if usable_on(table.device):
         from ..kernels.lookup import pool_forward
 
         return pool_forward(table, weight, index)
@@ -132,25 +133,26 @@ def _pool_forward(table: Tensor, weight: Tensor, index: Tensor) -> Tensor:
 
 def _pool_weight_backward(grad: Tensor, table: Tensor, index: Tensor) -> Float[Tensor, "example position"]:
     """What reaches the weight of each read: grad · table[index]."""
-    if table.is_cuda:
+    if usable_on(table.device):
         from ..kernels.lookup import pool_weight_backward
 
         return pool_weight_backward(grad, table, index)
     examples, positions = index.shape
     backward = torch.ops.aten._embedding_bag_per_sample_weights_backward
-    bags = _bags(examples, positions)
+    bags = _bags(examples, positions, grad.device)
     return backward(grad.contiguous(), table, index.reshape(-1), *bags, 0, -1).view(examples, positions)
 
 
 @functools.lru_cache(maxsize=8)
-def _bags(examples: int, positions: int) -> tuple[Tensor, Tensor]:
+def _bags(examples: int, positions: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Where the reads of each example begin, and whose read each is."""
-    return torch.arange(0, examples * positions, positions), torch.arange(examples).repeat_interleave(positions)
+    begin = torch.arange(0, examples * positions, positions, device=device)
+    return begin, torch.arange(examples, device=device).repeat_interleave(positions)
 
 
 def _row_sums(source: Tensor, plan: Plan, weight: Tensor | None, reads_per_source: int) -> Float[Tensor, "rows width"]:
     """Σ over the reads of each row of weight[read] · source[read // reads_per_source]: the transpose of a look-up."""
-    if source.is_cuda:
+    if usable_on(source.device):
         from ..kernels.lookup import row_sums
 
         return row_sums(source, plan.order, plan.starts, weight, reads_per_source)
@@ -177,7 +179,7 @@ class _Lookup(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, table: Tensor, *plan: Tensor) -> Any:
         lanes = info.batch_size
         table = _batched(lanes, table, in_dims[0])
-        if table.is_cuda:
+        if usable_on(table.device):
             return _Lookup.apply(table, *_stacked(lanes, plan, in_dims[1:])), 0
         rows, width = table.shape[1:]
         flat = _lay_out(lanes, rows, Plan(*plan), in_dims[1:])
@@ -211,7 +213,7 @@ class _Pool(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, table: Tensor, weight: Tensor, *plan: Tensor) -> Any:
         lanes = info.batch_size
         table, weight = _batched(lanes, table, in_dims[0]), _batched(lanes, weight, in_dims[1])
-        if table.is_cuda:
+        if usable_on(table.device):
             return _Pool.apply(table, weight, *_stacked(lanes, plan, in_dims[2:])), 0
         rows, width = table.shape[1:]
         flat = _lay_out(lanes, rows, Plan(*plan), in_dims[2:])
@@ -235,7 +237,7 @@ class _ReadSums(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: Any, reads: Tensor, *plan: Tensor) -> Any:
         lanes = info.batch_size
-        if reads.is_cuda:
+        if usable_on(reads.device):
             return _ReadSums.apply(_batched(lanes, reads, in_dims[0]), *_stacked(lanes, plan, in_dims[1:])), 0
         rows = plan[2].shape[-1]
         flat = _lay_out(lanes, rows, Plan(*plan), in_dims[1:])
@@ -278,7 +280,7 @@ class _Added(torch.autograd.Function):
 class _Distances(torch.autograd.Function):
     @staticmethod
     def forward(table: Tensor, point: Tensor, row: Tensor) -> Tensor:
-        if table.is_cuda:
+        if usable_on(table.device):
             from ..kernels.lookup import distances
 
             return distances(table, point, row)
@@ -292,7 +294,7 @@ class _Distances(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, table: Tensor, point: Tensor, row: Tensor) -> Any:
         lanes = info.batch_size
         table, point, row = (_batched(lanes, t, d) for t, d in zip((table, point, row), in_dims, strict=True))
-        if table.is_cuda:
+        if usable_on(table.device):
             return _Distances.apply(table, point, row), 0
-        flat = (row + (torch.arange(lanes) * table.shape[1])[:, None, None]).flatten(0, 1)
+        flat = (row + (torch.arange(lanes, device=row.device) * table.shape[1])[:, None, None]).flatten(0, 1)
         return _Distances.apply(table.flatten(0, 1), point.flatten(0, 1), flat).unflatten(0, (lanes, -1)), 0

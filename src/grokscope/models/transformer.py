@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 
+from ..kernels import usable_on
 from ..settings import require
 from ..shapes import Float
 from ..theory import residual_lipschitz, spectral_norm, two_layer_lipschitz
@@ -126,9 +127,11 @@ class Transformer(Model):
             return False
         if device.type != "cuda":
             return precision != "bf16"
+        if precision == "float32" or not usable_on(device):
+            return False
         from ..kernels.head import fits
 
-        return precision != "float32" and fits(self.d, classes, precision, device)
+        return fits(self.d, classes, precision, device)
 
     def graded(
         self,
