@@ -53,8 +53,7 @@ class FleetLoop:
 
 
 def epochs_per_second(run: Callable[[int], None], every: int, seconds: float, device: torch.device) -> float:
-    """Whole evaluation intervals, after one to warm up, for about `seconds`."""
-    run(every)
+    """Whole evaluation intervals for about `seconds`."""
     epochs, begin, spent = 0, time.perf_counter(), 0.0
     while spent < seconds:
         run(every)

@@ -17,8 +17,10 @@ from .plain import plain_loop
 
 Tell = Callable[[str], None]
 Row = dict[str, Any]
+Loops = dict[tuple[str, int], FleetLoop]
+"""By precision and lanes."""
 
-ROUNDS = 5
+ROUNDS = 8
 """How often a CPU goes through all that is timed."""
 
 
@@ -41,8 +43,10 @@ def bench(
     can only slow them down, and none of them more than the others.
     """
     loop = plain_loop(config, device)
+    loop(config.log.every)  # warm up
     asked = [(precision, count) for precision in precisions for count in lanes]
     plain, best = 0.0, dict[tuple[str, int], Row]()
+    loops: Loops | None = None if device.type == "cuda" else {}
     rounds = 1 if device.type == "cuda" else ROUNDS
     for turn in range(rounds):
         again = f" ({turn + 1} of {rounds})" if rounds > 1 else ""
@@ -50,7 +54,7 @@ def bench(
         plain = max(plain, epochs_per_second(loop, config.log.every, seconds / rounds, device))
         for precision, count in asked:
             tell(f"{count} lanes, {precision}{again}")
-            row = fleet_row(in_precision(config, precision), count, device, seconds / rounds)
+            row = fleet_row(in_precision(config, precision), count, device, seconds / rounds, loops)
             best[precision, count] = faster(best.get((precision, count)), row)
     tell("what the device can do")
     ceilings: dict[str, Any] = {
@@ -101,8 +105,10 @@ def counts(config: RunConfig) -> dict[str, Any]:
     return counted
 
 
-def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: float) -> Row:
+def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: float, loops: Loops | None = None) -> Row:
     """The fleet at one lane count, and the matrix products of its step by themselves; numbers are missing where memory ran out.
+
+    loops   from earlier turns; None keeps none, as a GPU has no room for all
 
     diagnostics   share of the time that goes into evaluations at the config's interval
     step_s        seconds of a run-step, evaluations not counted
@@ -111,8 +117,12 @@ def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: floa
     row: Row = {"precision": config.precision, "lanes": lanes}
     row |= dict.fromkeys(("run_steps_per_s", "diagnostics", "step_s", "products_s", "step_over_products"))
     try:
-        loop = FleetLoop(config, lanes, device)
-        loop(config.log.every)  # warm up, and forget what that cost
+        loop = None if loops is None else loops.get((config.precision, lanes))
+        if loop is None:
+            loop = FleetLoop(config, lanes, device)
+            loop(config.log.every)  # warm up
+        if loops is not None:
+            loops[config.precision, lanes] = loop
         loop.seconds = [0.0, 0.0]
         rate = epochs_per_second(loop, config.log.every, seconds, device) * config.steps_per_epoch * lanes
         share = loop.seconds[1] / sum(loop.seconds)

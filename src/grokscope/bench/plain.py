@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..errors import ConfigError
 from ..models.transformer import Transformer
 from ..optim.adamw import AdamW
-from ..theory import divergence, oracle_target
+from ..theory import oracle_target
 
 if TYPE_CHECKING:
     from ..config import RunConfig
@@ -48,12 +48,13 @@ def plain_loop(config: RunConfig, device: torch.device) -> Callable[[int], None]
     train, test = ([side.inputs.to(device), side.labels.to(device)] for side in split)
     target = oracle_target(split.train.marked.to(device))
     model = PlainTransformer(config).to(device)
+    beta = config.prior.beta
     optim = torch.optim.AdamW(model.parameters(), lr=config.optim.lr, weight_decay=config.optim.weight_decay)
 
     def run(epochs: int) -> None:
         for epoch in range(epochs):
             logits, log_attention = model(train[0])
-            loss = F.cross_entropy(logits, train[1]) + config.prior.beta * divergence(target, log_attention).mean()
+            loss = F.cross_entropy(logits, train[1]) + beta * F.kl_div(log_attention, target, reduction="batchmean")
             optim.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), config.optim.clip)
