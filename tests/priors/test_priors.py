@@ -40,6 +40,24 @@ def test_kl_to_the_oracle_by_hand():
     assert KL().penalty(out, target, KEY).item() == pytest.approx(math.log(5 / 2))
 
 
+@pytest.mark.parametrize("target", ["oracle", "adversarial", "uniform", "random"])
+def test_the_constant_gradient_is_that_of_the_penalty(target):
+    prior = KL(target=target)
+    wanted = prior.target_for(EXAMPLES, 0).expand(4, 5)
+    log_attention = random_output().log_attention.detach().requires_grad_()
+    penalty = prior.penalty(Output(None, log_attention.exp(), log_attention, None, None), wanted, KEY)
+    (gradient,) = torch.autograd.grad(penalty, log_attention)
+    torch.testing.assert_close(prior.constant_gradient(wanted), gradient[:, 0])
+
+
+def test_a_prior_with_another_penalty_has_no_constant_gradient_of_kl():
+    class Twice(KL):
+        def penalty(self, out, target, key):
+            return 2 * super().penalty(out, target, key)
+
+    assert Twice().constant_gradient(torch.ones(4, 5)) is None
+
+
 def test_targets_by_hand():
     assert KL(target="adversarial").target_for(EXAMPLES, 0).tolist() == [[0, 0, 0.5, 0.5, 0]]
     assert KL(target="uniform").target_for(EXAMPLES, 0).tolist() == [[pytest.approx(0.2)] * 5]

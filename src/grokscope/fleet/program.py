@@ -178,9 +178,10 @@ class Program:
 
     def _eager_step(self) -> None:
         lr, beta = self._scheduled()
-        total = self._losses(self._batch(), beta)
+        of, factors = self._objective(self._batch(), beta)
         # frozen attention leaves W_Q and W_K unused: their gradient is 0
-        grads = torch.autograd.grad(total.sum(), list(self.weights.values()), allow_unused=True, materialize_grads=True)
+        weights = list(self.weights.values())
+        grads = torch.autograd.grad(of, weights, factors, allow_unused=True, materialize_grads=True)
         with torch.no_grad():
             grad = self.layout.join(dict(zip(self.weights, grads, strict=True)))
             if self.rules.is_plain_adamw:
@@ -189,15 +190,22 @@ class Program:
                 self._update(grad, lr)
             self.step += 1
 
-    def _losses(self, batch: Batch, beta: Tensor) -> Tensor:
-        """What each run minimises. A model that grades itself needs no vmap, which a CPU feels at every operation."""
+    def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """What is differentiated, and the factor of each: the sum of both products is what the runs minimise, or has the same
+        gradient. A model that grades itself needs no vmap, which a CPU feels at every operation."""
         if not (self.rules.as_stored and self.rules.graded(batch)):
-            return self._each_run(self.rules.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
+            total = self._each_run(self.rules.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
+            return [total], [torch.ones_like(total)]
         task, out = self.rules.graded_loss(self.weights, batch)
+        ones, target = torch.ones_like(task), batch.get("target")
         weights = self.weights if self.config.constraint.qk_penalty else {}
-        numbers, target = self.rules.for_penalties(self.hyper), batch.get("target")
+        if target is not None and not weights and out.log_attention is not None and out.log_attention.requires_grad:
+            slope = self.config.prior.constant_gradient(target)
+            if slope is not None:
+                return [task, out.log_attention], [ones, (beta[:, None, None] * slope).unsqueeze(2)]
         penalties = self._each_run(self.rules.penalties)
-        return task + penalties(weights, numbers, fields_of(out), target, beta, self.step, self.seed)
+        numbers = self.rules.for_penalties(self.hyper)
+        return [task + penalties(weights, numbers, fields_of(out), target, beta, self.step, self.seed)], [ones]
 
     def _scheduled(self) -> tuple[Tensor, Tensor]:
         """Learning rate and prior's strength of each run at this step. A CPU computes those of some steps at once."""

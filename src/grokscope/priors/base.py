@@ -72,6 +72,13 @@ class Prior(Settings):
         """What is added to the loss, before β."""
         raise NotImplementedError
 
+    def constant_gradient(
+        self, target: Float[Tensor, "... example position"]
+    ) -> Float[Tensor, "... example position"] | None:
+        """∂penalty/∂log α of one head if it is the same for every α, and None if it is not. Where it is known, training does
+        without the penalty."""
+        return None
+
 
 def pooled_log_attention(out: Output) -> Float[Tensor, "example position"]:
     """log of the attention averaged over heads: heads satisfy the structural condition together (Conj. E.2)."""
