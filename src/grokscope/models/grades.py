@@ -53,7 +53,7 @@ def _graded(
         part = slice(begin, begin + _BLOCK)
         own, label = x[:, part], labels[:, part, None]
         active = torch.bmm(own, W_in).relu_()
-        logits = torch.bmm(torch.baddbmm(own, active, W_out), W_U)
+        logits = torch.bmm(torch.bmm(active, W_out).add_(own), W_U)
         if scale != 1:
             logits.mul_(scale)
         torch.log_softmax(logits, -1, out=logits)

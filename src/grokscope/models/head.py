@@ -108,7 +108,6 @@ def _work_through(runs: _Runs, scale: float, found: _Found) -> None:
     to_x = torch.empty_like(x)
     label_logs = x.new_empty(lanes, examples, 1)
     minus_one = x.new_full((1, 1, 1), -1.0)
-    W_in_t = W_in.mT.contiguous()  # read row by row below
     step = scale / examples
     to_W_out = found.W_out.mT  # the faster way round
     block = -(-examples // -(-examples // _BLOCK))  # all of much the same size
@@ -117,7 +116,7 @@ def _work_through(runs: _Runs, scale: float, found: _Found) -> None:
         more = float(begin > 0)
         own, answer, to_own = x[:, part], labels[:, part, None], to_x[:, part]
         active = torch.bmm(own, W_in).relu_()
-        y = torch.baddbmm(own, active, W_out)
+        y = torch.bmm(active, W_out).add_(own)
         logits = torch.bmm(y, W_U) if scale == 1 else torch.bmm(y, W_U).mul_(scale)
         torch.log_softmax(logits, -1, out=logits)
         torch.gather(logits, -1, answer, out=label_logs[:, part])
@@ -128,8 +127,8 @@ def _work_through(runs: _Runs, scale: float, found: _Found) -> None:
         to_active = torch.bmm(to_own, W_out.mT)
         torch.ops.aten.threshold_backward.grad_input(to_active, active, 0, grad_input=to_active)
         found.W_in.baddbmm_(own.mT, to_active, beta=more)
-        to_own.baddbmm_(to_active, W_in_t)
-    found.loss.copy_(label_logs.mean((1, 2)).neg_())
+        to_own.baddbmm_(to_active, W_in.mT)
+    torch.mean(label_logs.squeeze(2), 1, out=found.loss).neg_()
     to_x = to_x.view(-1, d)
     found.values.copy_(_row_sums(to_x, plan, weight, length).view(values.shape))
     found.attention.copy_(_pool_weight_backward(to_x, table, plan.row).view(attention.shape))
