@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grokscope.bench import ceilings, measure, scaling
+from grokscope.bench import ceilings, fleet, measure, scaling
 from grokscope.bench.counts import Product
 from grokscope.bench.fleet import FleetLoop, out_of_memory, seconds_per_epoch
-from grokscope.bench.plain import plain_loop
+from grokscope.bench.plain import PlainLoop
 from grokscope.config import Log, RunConfig
 from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
@@ -68,7 +68,8 @@ def test_many_lanes_are_copies_of_a_few_seeds():
 def test_rows_and_ratios_agree(monkeypatch, copied):
     monkeypatch.setattr(measure, "square_rate", lambda *_: 1e9)
     monkeypatch.setattr(measure, "copy_rate", lambda *_: copied)
-    monkeypatch.setattr(ceilings, "SECONDS", 0.001)
+    for module in (fleet, ceilings):
+        monkeypatch.setattr(module, "WINDOW", 0.001)
     quick = replace(TINY, log=Log(every=1))
     result = measure.bench(quick, [2], CPU, precisions=["float32", "bf16"], seconds=0.01)
     assert json.loads(json.dumps(result)) == result
@@ -81,15 +82,17 @@ def test_rows_and_ratios_agree(monkeypatch, copied):
         assert row["step_s"] == pytest.approx((1 - row["diagnostics"]) / row["run_steps_per_s"])
 
 
-def test_the_faster_of_two_timings_counts():
-    slow = {"run_steps_per_s": 1.0, "step_s": 0.8, "products_s": 0.2, "step_over_products": 4.0}
-    fast = {"run_steps_per_s": 2.0, "step_s": 0.4, "products_s": 0.3, "step_over_products": 4 / 3}
-    assert measure.faster(None, slow) == slow
-    assert (
-        measure.faster(slow, fast)
-        == measure.faster(fast, slow)
-        == fast | {"products_s": 0.2, "step_over_products": 2.0}
-    )
+def test_the_fastest_of_each_part_counts():
+    a = {"step_s": 0.8, "look_s": 1.0, "products_s": 0.2}
+    b = {"step_s": 0.4, "look_s": 2.0, "products_s": 0.3}
+    best = measure.faster(a, b, TINY)  # evaluations every 5 epochs
+    assert best == measure.faster(b, a, TINY)
+    assert (best["step_s"], best["look_s"], best["products_s"]) == (0.4, 1.0, 0.2)
+    assert best["run_steps_per_s"] == pytest.approx(1 / (0.4 + 1.0 / 5))
+    assert best["diagnostics"] == pytest.approx(1 / 3)
+    assert best["step_over_products"] == pytest.approx(2.0)
+    gap = dict.fromkeys(a)
+    assert measure.faster(a, gap, TINY) == gap
 
 
 def no_memory(*_):
@@ -172,4 +175,4 @@ def test_the_plain_loop_refuses_what_it_would_train_otherwise():
         replace(TINY, batch_size=4),
     ):
         with pytest.raises(ConfigError):
-            plain_loop(other, CPU)
+            PlainLoop(other, CPU)

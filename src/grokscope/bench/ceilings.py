@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..fleet.graph import captured
+from .fleet import WINDOW
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,7 +42,7 @@ def products_seconds(
     """Seconds that the products of one run-step take, forward and both ways back, when `lanes` runs are batched; on a GPU
     without the time it takes to launch them.
 
-    seconds   time them once and for so long, to compare them with what was timed like that; 0 takes the fastest of short rounds
+    seconds   time them for so long, in windows as `fastest_window` has; 0 takes a few short rounds
     """
     operands = [_operands(product, lanes, precision, device) for product in products]
 
@@ -51,7 +52,7 @@ def products_seconds(
             grad @ b.mT
             a.mT @ grad
 
-    how = (seconds, 1) if seconds else (SECONDS, ROUNDS)
+    how = (WINDOW, max(1, round(seconds / WINDOW))) if seconds else (SECONDS, ROUNDS)
     return fastest(step, device, precision, *how) / lanes
 
 

@@ -12,8 +12,8 @@ from ..config import RunConfig
 from ..devices import device_name
 from .ceilings import copy_rate, products_seconds, square_rate
 from .counts import bytes_layered, bytes_moved, lookups, multiply_adds, products
-from .fleet import FleetLoop, epochs_per_second, free, out_of_memory
-from .plain import plain_loop
+from .fleet import FleetLoop, fastest_window, free, out_of_memory
+from .plain import PlainLoop
 
 Tell = Callable[[str], None]
 Row = dict[str, Any]
@@ -39,23 +39,25 @@ def bench(
 ) -> dict[str, Any]:
     """How many run-steps a second, beside the plain loop and beside what the device allows.
 
-    All are timed equally long and in turn, on a CPU several times, and the fastest turn of each counts: what else a machine does
-    can only slow them down, and none of them more than the others.
+    All are timed equally long and in turn, on a CPU several times, and the fastest window of each counts.
     """
-    loop = plain_loop(config, device)
-    loop(config.log.every)  # warm up
+    loop = PlainLoop(config, device)
     asked = [(precision, count) for precision in precisions for count in lanes]
-    plain, best = 0.0, dict[tuple[str, int], Row]()
+    plain: tuple[float, float] | None = None
+    best: dict[tuple[str, int], Row] = {}
     loops: Loops | None = None if device.type == "cuda" else {}
     rounds = 1 if device.type == "cuda" else ROUNDS
     for turn in range(rounds):
         again = f" ({turn + 1} of {rounds})" if rounds > 1 else ""
         tell("plain loop" + again)
-        plain = max(plain, epochs_per_second(loop, config.log.every, seconds / rounds, device))
+        now = timed(loop.step, loop.evaluate, seconds / rounds, device)
+        plain = now if plain is None else (min(plain[0], now[0]), min(plain[1], now[1]))
         for precision, count in asked:
             tell(f"{count} lanes, {precision}{again}")
             row = fleet_row(in_precision(config, precision), count, device, seconds / rounds, loops)
-            best[precision, count] = faster(best.get((precision, count)), row)
+            best[precision, count] = faster(best.get((precision, count)), row, config)
+    assert plain is not None
+    plain_rate = 1 / (plain[0] + plain[1] / config.log.every)
     tell("what the device can do")
     ceilings: dict[str, Any] = {
         "copy_bytes_per_s": copy_rate(device),
@@ -66,10 +68,10 @@ def bench(
         row |= {"ratio": None, "limit": None, "of_limit": None}
         if row["run_steps_per_s"] is not None:
             row["limit"] = limit(row["products_s"], counted["bytes"], ceilings["copy_bytes_per_s"])
-            row |= {"ratio": row["run_steps_per_s"] / plain, "of_limit": row["run_steps_per_s"] / row["limit"]}
+            row |= {"ratio": row["run_steps_per_s"] / plain_rate, "of_limit": row["run_steps_per_s"] / row["limit"]}
     return {
         **machine(device),
-        "plain_run_steps_per_s": plain,
+        "plain_run_steps_per_s": plain_rate,
         "counts": counted,
         "ceilings": ceilings,
         "fleet": list(best.values()),
@@ -112,20 +114,18 @@ def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: floa
 
     diagnostics   share of the time that goes into evaluations at the config's interval
     step_s        seconds of a run-step, evaluations not counted
+    look_s        seconds of an evaluation of one run
     products_s    seconds of its matrix products
     """
     row: Row = {"precision": config.precision, "lanes": lanes}
-    row |= dict.fromkeys(("run_steps_per_s", "diagnostics", "step_s", "products_s", "step_over_products"))
+    row |= dict.fromkeys(("run_steps_per_s", "diagnostics", "step_s", "look_s", "products_s", "step_over_products"))
     try:
         loop = None if loops is None else loops.get((config.precision, lanes))
         if loop is None:
             loop = FleetLoop(config, lanes, device)
-            loop(config.log.every)  # warm up
         if loops is not None:
             loops[config.precision, lanes] = loop
-        loop.seconds = [0.0, 0.0]
-        rate = epochs_per_second(loop, config.log.every, seconds, device) * config.steps_per_epoch * lanes
-        share = loop.seconds[1] / sum(loop.seconds)
+        epoch, look = timed(loop.program.train_epoch, loop.program.evaluate, seconds, device)
         del loop
         free(device)
         alone = products_seconds(products(config), lanes, config.precision, device, seconds)
@@ -135,23 +135,35 @@ def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: floa
         return row
     finally:
         free(device)
-    step = (1 - share) / rate
+    return with_rates(
+        row | {"step_s": epoch / config.steps_per_epoch / lanes, "look_s": look / lanes, "products_s": alone}, config
+    )
+
+
+def timed(
+    step: Callable[[], object], look: Callable[[], object], seconds: float, device: torch.device
+) -> tuple[float, float]:
+    """Seconds of a step and of an evaluation."""
+    return fastest_window(step, seconds, device), fastest_window(look, seconds / 4, device)
+
+
+def with_rates(row: Row, config: RunConfig) -> Row:
+    """What follows from the seconds of a step, of an evaluation and of the products."""
+    looks = row["look_s"] / config.log.every / config.steps_per_epoch
     return row | {
-        "run_steps_per_s": rate,
-        "diagnostics": share,
-        "step_s": step,
-        "products_s": alone,
-        "step_over_products": step / alone,
+        "run_steps_per_s": 1 / (row["step_s"] + looks),
+        "diagnostics": looks / (row["step_s"] + looks),
+        "step_over_products": row["step_s"] / row["products_s"],
     }
 
 
-def faster(one: Row | None, other: Row) -> Row:
-    """Of two timings of the same: the faster fleet, and the faster products beside it."""
-    if one is None or one["run_steps_per_s"] is None or other["run_steps_per_s"] is None:
+def faster(one: Row | None, other: Row, config: RunConfig) -> Row:
+    """Of two timings of the same, the fastest of each part; a gap where memory ran out."""
+    if one is None or one["step_s"] is None or other["step_s"] is None:
         return other
-    row = max(one, other, key=lambda row: row["run_steps_per_s"])
-    products_s = min(one["products_s"], other["products_s"])
-    return row | {"products_s": products_s, "step_over_products": row["step_s"] / products_s}
+    return with_rates(
+        other | {name: min(one[name], other[name]) for name in ("step_s", "look_s", "products_s")}, config
+    )
 
 
 def limit(products_s: float, bytes_: int, copy_bytes_per_s: float) -> float:

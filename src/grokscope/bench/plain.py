@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -41,31 +40,34 @@ class PlainTransformer(nn.Module):
         return self.unembed(x)[:, -1], log_attention[:, -1]
 
 
-def plain_loop(config: RunConfig, device: torch.device) -> Callable[[int], None]:
-    """A function that trains one run for some epochs in the ordinary way."""
-    _check(config)
-    split = config.task.split(config.seed)
-    train, test = ([side.inputs.to(device), side.labels.to(device)] for side in split)
-    target = oracle_target(split.train.marked.to(device))
-    model = PlainTransformer(config).to(device)
-    beta = config.prior.beta
-    optim = torch.optim.AdamW(model.parameters(), lr=config.optim.lr, weight_decay=config.optim.weight_decay)
+class PlainLoop:
+    """Trains one run in the ordinary way."""
 
-    def run(epochs: int) -> None:
-        for epoch in range(epochs):
-            logits, log_attention = model(train[0])
-            loss = F.cross_entropy(logits, train[1]) + beta * F.kl_div(log_attention, target, reduction="batchmean")
-            optim.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), config.optim.clip)
-            optim.step()
-            if epoch % config.log.every == 0:
-                with torch.no_grad():
-                    answers = model(test[0])[0]
-                    F.cross_entropy(answers, test[1]).item()
-                    (answers.argmax(-1) == test[1]).float().mean().item()
+    def __init__(self, config: RunConfig, device: torch.device):
+        _check(config)
+        split = config.task.split(config.seed)
+        self.train, self.test = ([side.inputs.to(device), side.labels.to(device)] for side in split)
+        self.target = oracle_target(split.train.marked.to(device))
+        self.model = PlainTransformer(config).to(device)
+        own = config.optim
+        self.optim = torch.optim.AdamW(self.model.parameters(), lr=own.lr, weight_decay=own.weight_decay)
+        self.clip, self.beta = own.clip, config.prior.beta
 
-    return run
+    def step(self) -> None:
+        logits, log_attention = self.model(self.train[0])
+        prior = F.kl_div(log_attention, self.target, reduction="batchmean")
+        loss = F.cross_entropy(logits, self.train[1]) + self.beta * prior
+        self.optim.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+        self.optim.step()
+
+    @torch.no_grad()
+    def evaluate(self) -> None:
+        """Loss and accuracy on the test set."""
+        answers = self.model(self.test[0])[0]
+        F.cross_entropy(answers, self.test[1]).item()
+        (answers.argmax(-1) == self.test[1]).float().mean().item()
 
 
 def _check(config: RunConfig) -> None:
