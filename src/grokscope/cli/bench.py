@@ -30,7 +30,7 @@ def bench(
         typer.Option(metavar="A,B", help="Of matrix products: float32, tf32, bf16. CPU: float32, GPU: tf32,bf16."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="About how long each is timed, on a CPU in five turns.")
+        float, typer.Option(min=0.1, help="About how long each is timed, on a CPU in eight turns.")
     ] = 5.0,
     scaling: Annotated[
         bool, typer.Option("--scaling", help="Also against lanes, p, d, T and layers, in the first precision.")
