@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
 from ..fleet.graph import captured
-from .fleet import WINDOW
+from .fleet import WINDOW, fastest_window
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,7 +41,7 @@ def products_seconds(
     """Seconds that the products of one run-step take, forward and both ways back, when `lanes` runs are batched; on a GPU
     without the time it takes to launch them.
 
-    seconds   time them for so long, in windows as `fastest_window` has; 0 takes a few short rounds
+    seconds   how long they are timed; 0 takes a few short rounds
     """
     operands = [_operands(product, lanes, precision, device) for product in products]
 
@@ -52,8 +51,7 @@ def products_seconds(
             grad @ b.mT
             a.mT @ grad
 
-    how = (WINDOW, max(1, round(seconds / WINDOW))) if seconds else (SECONDS, ROUNDS)
-    return fastest(step, device, precision, *how) / lanes
+    return fastest(step, device, precision, seconds) / lanes
 
 
 def _operands(product: Product, lanes: int, precision: str, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
@@ -68,26 +66,11 @@ def _operands(product: Product, lanes: int, precision: str, device: torch.device
 
 
 def fastest(
-    function: Callable[[], object],
-    device: torch.device,
-    precision: str = "float32",
-    seconds: float = SECONDS,
-    rounds: int = ROUNDS,
+    function: Callable[[], object], device: torch.device, precision: str = "float32", seconds: float = 0.0
 ) -> float:
-    """Seconds of one call, the best of some rounds; on a GPU as a recorded graph."""
+    """Seconds of one call, on a GPU as a recorded graph; timed for `seconds` in windows like everything else, or in short ones."""
     call = captured(function, lambda: [], precision) if device.type == "cuda" else function
-
-    def spent(repeats: int) -> float:
-        begin = time.perf_counter()
-        for _ in range(repeats):
-            call()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        return (time.perf_counter() - begin) / repeats
-
-    spent(1)
-    once = min(spent(1) for _ in range(3))
-    return min(spent(max(1, int(seconds / max(once, 1e-6)))) for _ in range(rounds))
+    return fastest_window(call, seconds or ROUNDS * SECONDS, device, WINDOW if seconds else SECONDS)
 
 
 def dtype_of(precision: str) -> torch.dtype:

@@ -25,10 +25,9 @@ SEEDS = 8
 
 
 class FleetLoop:
-    """`lanes` seeds at once, diagnostics included."""
+    """`lanes` seeds at once."""
 
     def __init__(self, config: RunConfig, lanes: int, device: torch.device):
-        self.every = config.log.every
         few = min(lanes, SEEDS)
         self.program = Program(config, few, device)
         for lane in range(few):
@@ -36,17 +35,6 @@ class FleetLoop:
             self.program.load(lane, own, lane_data(own))
         if lanes > few:
             self.program = self.program.narrow([lane % few for lane in range(lanes)])
-        self.seconds = [0.0, 0.0]
-        """Spent on steps and on evaluations."""
-
-    def __call__(self, epochs: int) -> None:
-        for begin in range(0, epochs, self.every):
-            start = time.perf_counter()
-            self.steps(min(self.every, epochs - begin))
-            middle = time.perf_counter()
-            self.program.evaluate()
-            self.seconds[0] += middle - start
-            self.seconds[1] += time.perf_counter() - middle
 
     def steps(self, epochs: int) -> None:
         """Train without looking."""
@@ -55,9 +43,9 @@ class FleetLoop:
         self.program.finish()
 
 
-def fastest_window(call: Callable[[], object], seconds: float, device: torch.device) -> float:
-    """Seconds of one call. Windows of WINDOW seconds (or one call) are timed for `seconds`, and the fastest counts: what else a
-    machine does can only slow it down. What is compared has windows of the same length, and as many."""
+def fastest_window(call: Callable[[], object], seconds: float, device: torch.device, window: float = 0.0) -> float:
+    """Seconds of one call. Windows of WINDOW seconds (or `window`, or one call) are timed for `seconds`, and the fastest counts:
+    what else a machine does can only slow it down. What is compared has windows of the same length."""
 
     def spent(calls: int) -> float:
         begin = time.perf_counter()
@@ -68,11 +56,11 @@ def fastest_window(call: Callable[[], object], seconds: float, device: torch.dev
         return time.perf_counter() - begin
 
     spent(1)  # warm up
-    calls = max(1, round(WINDOW / max(spent(1), 1e-6)))
+    calls = max(1, round((window or WINDOW) / max(spent(1), 1e-6)))
     best, left = math.inf, seconds
     while left > 0:
-        window = spent(calls)
-        best, left = min(best, window / calls), left - window
+        taken = spent(calls)
+        best, left = min(best, taken / calls), left - taken
     return best
 
 

@@ -160,20 +160,13 @@ def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[st
 
 def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
     """Add what each run would have taken with the device to itself, from timing a few epochs of each arm now."""
-    from ..bench import FleetLoop
+    from ..bench.fleet import FleetLoop, seconds_per_epoch
     from ..devices import resolve_device
     from ..experiments.collect import priced
 
-    timed = {}
-    for arm, config in dict(reversed(asked)).items():  # the first seed of each
-        loop = FleetLoop(config, 1, resolve_device(device))
-        loop(config.log.every)  # warm up, and forget what that cost
-        loop.seconds, epochs = [0.0, 0.0], 0
-        while sum(loop.seconds) < PRICING:
-            loop(config.log.every)
-            epochs += config.log.every
-        timed[arm] = loop.seconds[0] / epochs
-    return priced(table, timed)
+    place = resolve_device(device)
+    first = dict(reversed(asked)).items()  # the first seed of each arm
+    return priced(table, {arm: seconds_per_epoch(FleetLoop(config, 1, place), PRICING) for arm, config in first})
 
 
 @app.command()
