@@ -21,16 +21,16 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m grokscope.theory.index --check
-	$(BIN)/python -m grokscope.bench.page --check
+	$(BIN)/python -m tools.equation_index --check
+	$(BIN)/python -m tools.speed_page --check
 
 docs: $(VENV)/.installed speed
 	$(BIN)/grokscope claims --markdown -o docs/gallery.html > docs/claims.md
-	$(BIN)/python -m grokscope.theory.index
+	$(BIN)/python -m tools.equation_index
 
 # docs/speed.md and its pictures from results/speed/*.json
 speed: $(VENV)/.installed
-	$(BIN)/python -m grokscope.bench.page
+	$(BIN)/python -m tools.speed_page
 
 clean:
 	rm -rf $(VENV) build dist demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grokscope.config import ROOMS, RunConfig, merge, nested
+from grokscope.config import COMPONENTS, RunConfig, merge, nested
 from grokscope.errors import ConfigError, nearest
 from grokscope.optim.adamw import AdamW
 from grokscope.priors.kl import KL
@@ -19,9 +19,9 @@ def from_words(*words):
     return RunConfig.from_dict(nested(dict(word.split("=", 1) for word in words)))
 
 
-@pytest.mark.parametrize(("room", "kind"), [(room, kind) for room in ROOMS for kind in ROOMS[room].entries()])
+@pytest.mark.parametrize(("room", "kind"), [(room, kind) for room in COMPONENTS for kind in COMPONENTS[room].entries()])
 def test_every_entry_survives_json(room, kind):
-    config = replace(RunConfig(), **{room: ROOMS[room].get(kind)()})
+    config = replace(RunConfig(), **{room: COMPONENTS[room].get(kind)()})
     again = RunConfig.from_dict(json.loads(json.dumps(config.to_dict())))
     assert again == config
     assert again.id == config.id

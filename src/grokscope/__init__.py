@@ -17,8 +17,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "RunConfig": "config",
-    "train": "training",
-    "train_all": "training",
+    "train": "launch.local",
+    "train_all": "launch.local",
     "load_runs": "store",
     "list_runs": "store",
     "find_run": "store",
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from .errors import ConfigError as ConfigError
     from .errors import GrokscopeError as GrokscopeError
     from .errors import StoreError as StoreError
+    from .launch.local import train as train
+    from .launch.local import train_all as train_all
     from .store import find_run as find_run
     from .store import list_runs as list_runs
     from .store import load_runs as load_runs
     from .store import read_metrics as read_metrics
-    from .training import train as train
-    from .training import train_all as train_all
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,7 @@ from .tickets.base import NoTicket
 SCHEMA = 1
 """Raised when the meaning of a setting changes, so that old runs are never taken for new ones."""
 
-ROOMS: dict[str, Registry[Any]] = {
+COMPONENTS: dict[str, Registry[Any]] = {
     "task": tasks,
     "model": models,
     "optim": optimizers,
@@ -161,7 +161,7 @@ class RunConfig(Settings):
             require(possible, "attention", "there is no attention here that could be frozen at known weights")
 
     def _check_ticket(self) -> None:
-        scored = self.ticket.pace(self.model.parameters(self.task.shape)) is not None
+        scored = self.ticket.rates(self.model.parameters(self.task.shape)) is not None
         require(
             not scored or (self.optim.elementwise and self.filter.elementwise),
             "kind",
@@ -197,7 +197,7 @@ class RunConfig(Settings):
             if not isinstance(given, dict):
                 raise ConfigError(name, f"{given!r} is not a table of settings")
             default = {f.name: f.default_factory for f in dataclasses.fields(cls)}[name]
-            kind = ROOMS[name].get(given["kind"]) if "kind" in given and name in ROOMS else default
+            kind = COMPONENTS[name].get(given["kind"]) if "kind" in given and name in COMPONENTS else default
             parts[name] = kind.from_dict(given, room=name)  # type: ignore[union-attr]
         scalars = Settings.from_dict.__func__(cls, {k: v for k, v in plain.items() if k not in cls.PARTS})  # type: ignore[attr-defined]
         return dataclasses.replace(scalars, **parts)
@@ -225,7 +225,7 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """`base` with the settings of `over`; choosing another kind for a room drops what was said of the old kind."""
     merged = dict(base)
     for name, value in over.items():
-        if name in ROOMS and isinstance(value, str):
+        if name in COMPONENTS and isinstance(value, str):
             value = {"kind": value}
         old = merged.get(name)
         if (

@@ -11,8 +11,8 @@ from .analysis import runs_of, verdict_in_words
 from .config import RunConfig
 from .models.transformer import Transformer
 from .optim.adamw import AdamW
-from .pages import build_page, save_picture, table_of
 from .priors.kl import KL
+from .report.runs import build_page, save_picture, table_of
 from .store import RunInfo, save_file
 from .tasks.modular import Modular
 

@@ -5,10 +5,11 @@ import json
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from grokscope.bench import page, startup
+from grokscope.bench import startup
+from grokscope.bench.figures import cost_growth
 from grokscope.bench.report import as_markdown, as_text, rounded, short, si, tables
 from grokscope.cli import front
-from grokscope.figures.scaling import cost_growth
+from tools import speed_page as page
 
 
 def row(lanes, rate, precision="tf32", **more):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grokscope.config import ROOMS, Log, RunConfig
+from grokscope.config import COMPONENTS, Log, RunConfig
 from grokscope.describe import entry, field_docs
 from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
@@ -63,14 +63,14 @@ def config_with(room, kind):
     if room == "task":
         return fitting(tasks.get(kind)(**SMALL.get(kind, {})))
     if room == "ticket":
-        cls = ROOMS[room].get(kind)
+        cls = COMPONENTS[room].get(kind)
         return replace(BASE, ticket=cls(run="teacher") if issubclass(cls, FromRun) else cls())
     if room == "model":
-        cls = ROOMS[room].get(kind)
+        cls = COMPONENTS[room].get(kind)
         model = cls(**{name: size for name, size in NARROW.items() if name in _fields(cls)})
         return fitting(next(task for task in READABLE if _reads(model, task)), model)
     settings = {"beta": 0.5} if room == "prior" else {"lr": 1e-2} if room == "optim" else {}
-    return replace(BASE, **{room: ROOMS[room].get(kind)(**settings)})
+    return replace(BASE, **{room: COMPONENTS[room].get(kind)(**settings)})
 
 
 def fitting(task, model=None):
@@ -96,12 +96,14 @@ def _fields(cls):
     return {f.name for f in dataclasses.fields(cls)}
 
 
-EVERY = [(room, kind) for room in ROOMS for kind in ROOMS[room].entries()] + [
+EVERY = [(room, kind) for room in COMPONENTS for kind in COMPONENTS[room].entries()] + [
     ("loss", kind) for kind in losses.entries()
 ]
 
 AT_THE_START = [
-    kind for kind, cls in ROOMS["ticket"].entries().items() if issubclass(cls, Pruned) and not issubclass(cls, FromRun)
+    kind
+    for kind, cls in COMPONENTS["ticket"].entries().items()
+    if issubclass(cls, Pruned) and not issubclass(cls, FromRun)
 ]
 """Tickets that prune before training, with no trained run to come from."""
 
@@ -144,10 +146,10 @@ def test_neighbours_stay_apart_and_training_moves_the_weights(room, kind):
     assert all(value == value for values in table.values() for value in values), "a measure is NaN"
 
 
-@pytest.mark.parametrize("kind", list(ROOMS["optim"].entries()))
-@pytest.mark.parametrize("filter", list(ROOMS["filter"].entries()))
+@pytest.mark.parametrize("kind", list(COMPONENTS["optim"].entries()))
+@pytest.mark.parametrize("filter", list(COMPONENTS["filter"].entries()))
 def test_pruned_weights_stay_zero(kind, filter):
-    config = replace(config_with("optim", kind), filter=ROOMS["filter"].get(filter)())
+    config = replace(config_with("optim", kind), filter=COMPONENTS["filter"].get(filter)())
     config = replace(config, ticket=Random(rate=0.4))
     before, after = (trained([config, replace(config, seed=1)], epochs=epochs) for epochs in (0, 5))
     pruned = before.flat == 0
@@ -157,11 +159,11 @@ def test_pruned_weights_stay_zero(kind, filter):
     assert not torch.equal(before.mask[0], before.mask[1])
 
 
-@pytest.mark.parametrize("model", list(ROOMS["model"].entries()))
+@pytest.mark.parametrize("model", list(COMPONENTS["model"].entries()))
 @pytest.mark.parametrize("kind", AT_THE_START)
 def test_every_model_can_be_pruned_before_it_trains(kind, model):
     config = config_with("model", model)
-    program = trained([replace(config, ticket=ROOMS["ticket"].get(kind)(rate=0.5))], epochs=1)
+    program = trained([replace(config, ticket=COMPONENTS["ticket"].get(kind)(rate=0.5))], epochs=1)
     prunable = [name for name, p in program.layout.parameters.items() if p.role != "bias"]
     weights = torch.cat([weight.flatten() for name, weight in program.weights.items() if name in prunable])
     assert weights.isfinite().all()
@@ -170,7 +172,7 @@ def test_every_model_can_be_pruned_before_it_trains(kind, model):
 
 @pytest.mark.parametrize(("room", "kind"), [(r, k) for r, k in EVERY if r != "loss"])
 def test_it_is_described(room, kind):
-    cls = ROOMS[room].get(kind)
+    cls = COMPONENTS[room].get(kind)
     assert cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}(")
     missing = _fields(cls) - set(field_docs(cls))
     assert not missing, f"fields without a docstring: {missing}"
@@ -179,7 +181,7 @@ def test_it_is_described(room, kind):
 
 @pytest.mark.parametrize(("room", "kind"), [(r, k) for r, k in EVERY if r != "loss"])
 def test_lane_fields_exist_and_are_numbers(room, kind):
-    cls = ROOMS[room].get(kind)
+    cls = COMPONENTS[room].get(kind)
     assert set(cls.LANES) | set(cls.HOST) <= _fields(cls)
     assert all(isinstance(value, float) for value in cls().lane_values().values())
     assert not set(cls().structure()) & (set(cls.LANES) | set(cls.HOST))

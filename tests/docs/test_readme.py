@@ -12,7 +12,7 @@ from pages import CONTRIBUTING, DOCS, HAND_WRITTEN, README, ROOT, blocks, comman
 from grokscope.cli import main
 from grokscope.cli.app import app
 from grokscope.cli.front import register
-from grokscope.cli.look import ROOMS
+from grokscope.cli.look import COMPONENTS
 from grokscope.theory import kl_logit_gradient, oracle_target
 
 TINY = [
@@ -93,10 +93,10 @@ def test_every_make_target_exists():
     assert {"demo", "test", "check"} <= asked <= targets
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", COMPONENTS)
 def test_every_entry_named_in_the_table_exists(room):
     (row,) = re.findall(rf"^\| {room} \|[^|]*\|(.*)\|$", README.read_text(encoding="utf-8"), re.MULTILINE)
     named = set(re.findall(r"`([\w-]+)`", row))
-    registry = getattr(importlib.import_module(f"grokscope.{ROOMS[room]}"), room)
+    registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[room]}"), room)
     assert named
     assert named <= set(registry.entries())

@@ -12,11 +12,11 @@ from grokscope.config import Log
 from grokscope.errors import ConfigError
 from grokscope.experiments import all_experiments, find_experiment
 from grokscope.experiments.base import crossed, in_stages, matching_experiments
-from grokscope.experiments.collect import crossings, curves_from, effort, priced, run_rows, thin
-from grokscope.experiments.common import REGIMES, by_regime, in_regime
+from grokscope.experiments.collect import crossings, curves_from, priced, run_rows, thin, training_totals
 from grokscope.experiments.ledger import as_markdown, draw, figures, fits, load_shelf, rulings
+from grokscope.experiments.regimes import REGIMES, by_regime, in_regime
+from grokscope.launch.local import train_all
 from grokscope.store.results import Results, load_results, save_results
-from grokscope.training import train_all
 
 
 def test_experiments_follow_the_papers_and_their_figures():
@@ -128,7 +128,7 @@ def test_thinned_numbers_are_good_to_half_a_thousandth():
 
 def test_a_shared_run_is_paid_once():
     table = pd.DataFrame({"run": ["a", "b", "a"], "steps": [100, 20, 100], "step_seconds": [1.0, 0.5, 1.0]})
-    assert effort(table) == {"runs": 2, "run_steps": 120, "seconds": 1.5}
+    assert training_totals(table) == {"runs": 2, "run_steps": 120, "seconds": 1.5}
 
 
 def test_priced_runs_have_seconds_of_their_own():

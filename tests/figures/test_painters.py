@@ -12,19 +12,22 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from grokscope import figures
 from grokscope.figures.painters import MANY, Here, painters
+from grokscope.papers.structural_inference.figures.bump import loss_before_grokking
+from grokscope.papers.structural_inference.figures.delay import delay_against
+from grokscope.papers.structural_inference.figures.lead import lead_of_attention
 
 
 def delay(runs):
     points = pd.DataFrame({"panel": "", "series": "a", "x": [1, 10], "t_grok": [100, None], "epoch": 1000})
-    return figures.delay_against(points, name="1/β")
+    return delay_against(points, name="1/β")
 
 
 def lead(runs):
-    return figures.lead_of_attention(pd.DataFrame({"arm": "a", "t_condensed": [100.0], "t_half": [300.0]}))
+    return lead_of_attention(pd.DataFrame({"arm": "a", "t_condensed": [100.0], "t_half": [300.0]}))
 
 
 @pytest.mark.parametrize(
-    "draw", [figures.accuracy_and_divergence, figures.grokking_times, figures.loss_before_grokking, delay, lead]
+    "draw", [figures.accuracy_and_divergence, figures.grokking_times, loss_before_grokking, delay, lead]
 )
 def test_a_picture_that_was_sent_looks_the_same(draw, runs):
     figure = draw(runs)

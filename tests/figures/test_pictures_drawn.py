@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from grokscope import figures
 from grokscope.errors import ConfigError
+from grokscope.papers.grokking_tickets.figures.fourier import fourier_entropy_over_time
 
 ALL = [
     figures.accuracy_and_divergence,
@@ -22,7 +23,7 @@ ALL = [
     figures.grokking_times,
     figures.train_and_test,
     figures.norms_over_time,
-    figures.fourier_entropy_over_time,
+    fourier_entropy_over_time,
 ]
 PANEL_AN_ARM = [figures.accuracy_and_divergence, figures.gradient_under_bound, figures.attention_mass]
 every_picture = pytest.mark.parametrize("draw", ALL, ids=lambda draw: draw.__name__)
@@ -186,7 +187,7 @@ def test_no_runs_at_all(draw):
         (figures.mlp_norm, "mlp_norm"),
         (figures.train_and_test, "test_accuracy"),
         (figures.norms_over_time, "l2"),
-        (figures.fourier_entropy_over_time, "fourier_entropy_in"),
+        (fourier_entropy_over_time, "fourier_entropy_in"),
     ],
 )
 def test_an_empty_picture_is_refused(draw, column, make):

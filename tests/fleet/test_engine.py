@@ -8,9 +8,10 @@ import torch
 
 from grokscope.config import Log, RunConfig, Stop
 from grokscope.errors import StoreError
-from grokscope.fleet import Fleet, Job, engine, pack, signature
-from grokscope.fleet.desk import Desk
+from grokscope.fleet import Fleet, Job, engine
+from grokscope.fleet.io_pool import IOPool
 from grokscope.fleet.rules import Rules
+from grokscope.launch.pack import pack, signature
 from grokscope.models.transformer import Transformer
 from grokscope.optim.adamw import AdamW
 from grokscope.priors.kl import KL
@@ -19,10 +20,10 @@ from grokscope.tasks.modular import Modular
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(params=[0, 2], ids=["alone", "with clerks"])
-def clerks(request, monkeypatch):
+@pytest.fixture(params=[0, 2], ids=["alone", "with io_threads"])
+def io_threads(request, monkeypatch):
     """Fleets that do the host's work themselves, and fleets that have it done."""
-    monkeypatch.setattr(engine, "Desk", lambda clerks: Desk(request.param))
+    monkeypatch.setattr(engine, "IOPool", lambda io_threads: IOPool(request.param))
     return request.param
 
 
@@ -33,17 +34,17 @@ def run_fleet(configs, memory, lanes=2, **options):
     return fleet, [job.sink for job in jobs]
 
 
-def test_every_run_is_trained_to_its_own_last_epoch(tiny, memory, clerks):
+def test_every_run_is_trained_to_its_own_last_epoch(tiny, memory, io_threads):
     configs = [replace(tiny, seed=seed, epochs=epochs) for seed, epochs in enumerate((12, 5, 7, 20, 3))]
     fleet, sinks = run_fleet(configs, memory, lanes=2)
     for config, sink in zip(configs, sinks, strict=True):
         assert [row["epoch"] for row in sink.rows] == sorted({*range(0, config.epochs, 5), config.epochs})
         assert sink.status == "done"
         assert sink.closed
-    assert fleet.effort.run_steps == sum(config.epochs for config in configs)
+    assert fleet.stats.run_steps == sum(config.epochs for config in configs)
 
 
-def test_a_refilled_lane_starts_from_its_own_seed(tiny, memory, clerks):
+def test_a_refilled_lane_starts_from_its_own_seed(tiny, memory, io_threads):
     configs = [replace(tiny, seed=seed) for seed in range(4)]
     _, narrow = run_fleet(configs, memory, lanes=2)
     _, wide = run_fleet(configs, memory, lanes=4)
@@ -97,7 +98,7 @@ def test_stopping_can_be_switched_off(tiny):
     assert rules.judge({"epoch": 100, "train_loss": 0.1, "test_accuracy": 1.0}) == "grokked"
 
 
-def test_interrupting_saves_every_lane_and_resuming_gives_the_same_bits(tiny, memory, clerks):
+def test_interrupting_saves_every_lane_and_resuming_gives_the_same_bits(tiny, memory, io_threads):
     configs = [replace(tiny, seed=seed, epochs=30) for seed in range(2)]
     _, through = run_fleet(configs, memory)
     calls = iter(range(100))
@@ -110,7 +111,7 @@ def test_interrupting_saves_every_lane_and_resuming_gives_the_same_bits(tiny, me
         assert [row["train_loss"] for row in whole.rows] == [row["train_loss"] for row in first.rows + job.sink.rows]
 
 
-def test_a_failing_folder_does_not_lose_the_others(tiny, memory, clerks):
+def test_a_failing_folder_does_not_lose_the_others(tiny, memory, io_threads):
     class Locked(memory):
         def resume(self):
             raise StoreError("locked")
@@ -129,7 +130,7 @@ def test_a_failing_folder_does_not_lose_the_others(tiny, memory, clerks):
     assert longer.sink.closed
 
 
-def test_kept_checkpoints_come_at_their_interval(tiny, memory, clerks):
+def test_kept_checkpoints_come_at_their_interval(tiny, memory, io_threads):
     _, (sink,) = run_fleet([replace(tiny, epochs=20, log=Log(every=5, keep=10))], memory)
     assert [(epoch, keep) for epoch, _, keep in sink.saves] == [(10, True), (20, False)]
 
@@ -157,7 +158,7 @@ def test_packing_goes_by_shape_not_by_name(tiny):
     assert groups == [[0, 1, 2, 3, 4, 8], [5], [6], [7]]
 
 
-def test_runs_that_stopped_between_evaluations_are_joined_at_one(tiny, memory, clerks):
+def test_runs_that_stopped_between_evaluations_are_joined_at_one(tiny, memory, io_threads):
     """The fresh run waits for the resumed ones' evaluation at epoch 15: from then on all are due at the same time."""
     configs = [replace(tiny, seed=seed, epochs=40) for seed in range(3)]
     calls = iter(range(100))
@@ -177,7 +178,7 @@ def test_runs_that_stopped_between_evaluations_are_joined_at_one(tiny, memory, c
     ]
 
 
-def test_runs_out_of_step_with_each_other_train_all_the_same(tiny, memory, clerks):
+def test_runs_out_of_step_with_each_other_train_all_the_same(tiny, memory, io_threads):
     """Stopped at 13 and at 7: the second joins at the first one's evaluation, and keeps its own."""
     jobs = []
     for seed, epoch in enumerate((13, 7)):
@@ -194,11 +195,11 @@ def test_runs_out_of_step_with_each_other_train_all_the_same(tiny, memory, clerk
 def test_idle_lanes_go_when_they_have_cost_enough(tiny, memory, monkeypatch):
     configs = [replace(tiny, seed=seed, epochs=epochs) for seed, epochs in enumerate((10, 10, 40, 40))]
     at_once, _ = run_fleet(configs, memory, lanes=4)
-    assert at_once.effort.lane_steps == at_once.effort.run_steps == 100
+    assert at_once.stats.lane_steps == at_once.stats.run_steps == 100
     monkeypatch.setitem(engine.PATIENCE, "cpu", 3600.0)
     never, _ = run_fleet(configs, memory, lanes=4)
-    assert (never.effort.run_steps, never.effort.lane_steps) == (100, 160)
-    assert never.effort.to_dict()["lanes_busy"] == 0.625
+    assert (never.stats.run_steps, never.stats.lane_steps) == (100, 160)
+    assert never.stats.to_dict()["lanes_busy"] == 0.625
 
 
 def test_saving_that_takes_long_is_done_less_often(tiny, memory, monkeypatch):

@@ -10,16 +10,16 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from grokscope import kernels
-from grokscope.config import ROOMS, RunConfig
+from grokscope.config import COMPONENTS, RunConfig
 from grokscope.fleet.data import lane_data, with_plan
 from grokscope.fleet.one_run import OneRun, hyper_of
 from grokscope.fleet.program import Program
 from grokscope.models.transformer import Transformer
+from grokscope.ops import triton as kernels
 from grokscope.tasks.modular import Modular
 
 CPU = torch.device("cpu")
-COMBINATIONS = [(o, p) for o in ROOMS["optim"].entries() for p in ROOMS["prior"].entries()]
+COMBINATIONS = [(o, p) for o in COMPONENTS["optim"].entries() for p in COMPONENTS["prior"].entries()]
 MODELS = {
     "default": {},
     "scaled": {"readout_scale": 3.0},
@@ -30,7 +30,7 @@ MODELS = {
 
 
 def configs_for(tiny, optim, prior):
-    rules = {"optim": ROOMS["optim"].get(optim)(lr=1e-2), "prior": ROOMS["prior"].get(prior)(beta=0.5)}
+    rules = {"optim": COMPONENTS["optim"].get(optim)(lr=1e-2), "prior": COMPONENTS["prior"].get(prior)(beta=0.5)}
     return [replace(tiny, seed=seed, **rules) for seed in (0, 1)]
 
 
@@ -57,7 +57,7 @@ def by_hand(config):
 
 def both(config):
     classes = config.task.shape.classes
-    assert OneRun(config).fast and config.model.grades_itself(CPU, config.precision, classes), (
+    assert OneRun(config).fast and config.model.supports_fused_loss(CPU, config.precision, classes), (
         "this run has no fast path"
     )
     return by_hand(config)
@@ -74,7 +74,7 @@ def test_ten_steps_are_those_of_the_plain_run(tiny, optim, prior):
         torch.testing.assert_close(fast.flat[lane], alone.flat[0], rtol=2e-3, atol=2e-4)
 
 
-@pytest.mark.parametrize("prior", list(ROOMS["prior"].entries()))
+@pytest.mark.parametrize("prior", list(COMPONENTS["prior"].entries()))
 @pytest.mark.parametrize("model", list(MODELS))
 def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
     config = replace(configs_for(tiny, "adamw", prior)[0], model=Transformer(d=8, d_mlp=16, **MODELS[model]))
@@ -107,10 +107,10 @@ def test_what_is_measured_is_the_same(tiny, model):
 
 KERNELS = """
 import os, torch
-from grokscope.kernels import adamw, head
-from grokscope.models.head import mean_cross_entropy
-from grokscope.models.grades import grades
-from grokscope.models.lookup import Plan, plan
+from grokscope.ops.triton import adamw, readout as head
+from grokscope.ops.readout_loss import mean_cross_entropy
+from grokscope.ops.readout_eval import grades
+from grokscope.ops.lookup import Plan, plan
 from grokscope.optim.adamw import AdamW
 from torch.func import vmap
 torch.manual_seed(0)
@@ -164,7 +164,7 @@ def test_gpu_kernels_compute_the_same():
 
 def test_a_kernel_takes_the_largest_block_that_fits(monkeypatch):
     errors = pytest.importorskip("triton.runtime.errors", reason="Triton is not installed on this platform")
-    from grokscope.kernels import head
+    from grokscope.ops.triton import readout as head
 
     tried = []
 
@@ -203,11 +203,11 @@ def test_a_gpu_without_a_compiler_has_no_kernels_and_says_so_once(monkeypatch, c
     def runs():
         raise RuntimeError("Failed to find C compiler.\nSet CC.")
 
-    monkeypatch.setitem(sys.modules, "grokscope.kernels.trial", SimpleNamespace(runs=runs))
+    monkeypatch.setitem(sys.modules, "grokscope.ops.triton.trial", SimpleNamespace(runs=runs))
     monkeypatch.setattr(kernels, "_compiled", functools.cache(kernels._compiled.__wrapped__))
     cuda = torch.device("cuda")
     assert not any(kernels.usable_on(device) for device in (CPU, cuda, cuda))
-    assert not Transformer().grades_itself(cuda, "tf32", 113)
+    assert not Transformer().supports_fused_loss(cuda, "tf32", 113)
     assert capsys.readouterr().err == (
         "no GPU kernels, going on with PyTorch's operations, some times slower: Failed to find C compiler.\n"
     )

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from grokscope.errors import ConfigError
 from grokscope.models.embedding_mlp import EmbeddingMLP
-from grokscope.models.lookup import plan
+from grokscope.ops.lookup import plan
 from grokscope.randomness import stream
 from grokscope.tasks.modular import Modular
 from grokscope.tasks.polynomial import Polynomial

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from grokscope.errors import ConfigError
-from grokscope.models.lookup import plan
 from grokscope.models.lstm import LSTM
+from grokscope.ops.lookup import plan
 from grokscope.randomness import stream
 from grokscope.tasks.modular import Modular
 

@@ -9,8 +9,8 @@ from grokscope.config import RunConfig
 from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
 from grokscope.fleet.program import Program
-from grokscope.models.lookup import plan
 from grokscope.models.ticket_transformer import TicketTransformer
+from grokscope.ops.lookup import plan
 from grokscope.optim.adamw import AdamW
 from grokscope.randomness import stream
 from grokscope.tasks.modular import Modular

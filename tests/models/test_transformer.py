@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from grokscope.bench import PlainTransformer
 from grokscope.config import RunConfig
 from grokscope.errors import ConfigError
-from grokscope.models.lookup import plan
 from grokscope.models.transformer import Transformer
+from grokscope.ops.lookup import plan
 from grokscope.randomness import stream
 from grokscope.tasks.autoregressive import AutoregressiveParity
 from grokscope.tasks.modular import Modular

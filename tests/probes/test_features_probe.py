@@ -9,10 +9,10 @@ import torch
 from grokscope.analysis.features import linear_cka
 from grokscope.config import Log
 from grokscope.errors import StoreError
+from grokscope.launch.local import train_all
 from grokscope.probes import Stored
 from grokscope.probes.compressibility import compressibility, masked, smallest_kept
 from grokscope.probes.features import features
-from grokscope.training import train_all
 
 
 @pytest.fixture

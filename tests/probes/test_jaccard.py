@@ -6,10 +6,10 @@ import pytest
 
 from grokscope.config import Log
 from grokscope.errors import StoreError
+from grokscope.launch.local import train_all
 from grokscope.probes import Stored, probes
 from grokscope.probes.jaccard import ALL, jaccard
 from grokscope.store import read_metrics
-from grokscope.training import train_all
 
 
 def largest(weights, names):

@@ -8,11 +8,11 @@ import torch
 from grokscope.config import Log
 from grokscope.errors import ConfigError, StoreError
 from grokscope.fleet.start import initial_weights
+from grokscope.launch.local import ticket_origin, train, train_all
 from grokscope.models.transformer import Transformer
 from grokscope.store import kept_epochs, read_checkpoint
 from grokscope.tickets.initial import Random
 from grokscope.tickets.trained import Magnitude, Saved
-from grokscope.training import ticket_origin, train, train_all
 
 
 @pytest.fixture

@@ -22,11 +22,11 @@ NAMES = list(CONFIG.model.parameters(CONFIG.task.shape))
 
 
 class Catch(Snip):
-    """Hands out the ground instead of pruning."""
+    """Hands out the context instead of pruning."""
 
-    def draw(self, ground):
-        self.seen.append(ground)
-        return super().draw(ground)
+    def draw(self, context):
+        self.seen.append(context)
+        return super().draw(context)
 
 
 def planned():
@@ -77,10 +77,10 @@ def test_grasp_product_equals_double_backward_of_the_plain_model():
 
 def test_grasp_keeps_what_helps_the_gradient_flow():
     config = replace(CONFIG, ticket=Grasp(rate=0.5))
-    drawn = starting_point(config, OneRun(config), planned())
+    start = starting_point(config, OneRun(config), planned())
     weights, product = initial_weights(CONFIG), hessian_gradient(ground_of())
     saliency = torch.cat([(-product[name] * weights[name]).flatten() for name in NAMES])
-    kept = torch.cat([drawn.mask[name].flatten() for name in NAMES])
+    kept = torch.cat([start.mask[name].flatten() for name in NAMES])
     assert saliency[kept].max() <= saliency[~kept].min() + 1e-9
 
 
@@ -114,12 +114,12 @@ def test_synflow_conserves_the_flow_in_every_layer():
 def test_synflow_never_empties_a_layer(rate):
     weights, signal = chain()
     parameters = {name: _matrix(w) for name, w in weights.items()}
-    ground = ground_of()._replace(parameters=parameters, weights=weights, signal=signal)
-    drawn = SynFlow(rate=rate).draw(ground)
+    context = ground_of()._replace(parameters=parameters, weights=weights, signal=signal)
+    start = SynFlow(rate=rate).draw(context)
     size = sum(w.numel() for w in weights.values())
-    assert sum(int(mask.sum()) for mask in drawn.mask.values()) == size - round(rate * size)
-    assert all(mask.any() for mask in drawn.mask.values())
-    assert signal({name: w.abs() for name, w in drawn.weights.items()}) > 0
+    assert sum(int(mask.sum()) for mask in start.mask.values()) == size - round(rate * size)
+    assert all(mask.any() for mask in start.mask.values())
+    assert signal({name: w.abs() for name, w in start.weights.items()}) > 0
 
 
 def _matrix(weight):
@@ -135,8 +135,8 @@ def test_synflow_leaves_every_layer_of_the_papers_mlp_alive(rate):
         task=task, model=EmbeddingMLP(d=60, d_mlp=12), prior=KL(beta=0.0), ticket=SynFlow(rate=rate)
     ).check()
     train = with_plan(lane_data(config)[0], task.shape.vocabulary, task.shape.length)
-    drawn = starting_point(config, OneRun(config), train)
-    lives = {name: int(mask.sum()) for name, mask in drawn.mask.items()}
-    size = sum(mask.numel() for mask in drawn.mask.values())
+    start = starting_point(config, OneRun(config), train)
+    lives = {name: int(mask.sum()) for name, mask in start.mask.items()}
+    size = sum(mask.numel() for mask in start.mask.values())
     assert sum(lives.values()) == size - round(rate * size)
     assert set(lives) == {"W_E", "W_in", "W_out", "W_U"} and min(lives.values()) > 0

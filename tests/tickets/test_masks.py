@@ -9,7 +9,7 @@ import torch
 from grokscope.errors import ConfigError
 from grokscope.models.transformer import Transformer
 from grokscope.tasks.base import Shape
-from grokscope.tickets import Ground, Origin
+from grokscope.tickets import Origin, PruningContext
 from grokscope.tickets.base import keep_top
 from grokscope.tickets.initial import Random
 from grokscope.tickets.trained import ControlledDense, Magnitude, Saved, Transplant
@@ -23,8 +23,8 @@ def weights(seed):
     return MODEL.init(SHAPE, torch.Generator().manual_seed(seed))
 
 
-def ground():
-    return Ground(
+def context():
+    return PruningContext(
         parameters=PARAMETERS,
         weights=weights(0),
         fresh=lambda: weights(3),
@@ -41,18 +41,18 @@ def total(mask):
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 0.6, 0.99])
 def test_counts_are_exact(rate):
-    by_layer = Magnitude(run="r", rate=rate).draw(ground()).mask
+    by_layer = Magnitude(run="r", rate=rate).draw(context()).mask
     for name, parameter in PARAMETERS.items():
         size = parameter.shape[0] * parameter.shape[1]
         assert int(by_layer[name].sum()) == size - round(rate * size)
     size = sum(p.shape[0] * p.shape[1] for p in PARAMETERS.values())
-    assert total(Magnitude(run="r", rate=rate, scope="global").draw(ground()).mask) == size - round(rate * size)
-    assert total(Random(rate=rate).draw(ground()).mask) == total(by_layer)
+    assert total(Magnitude(run="r", rate=rate, scope="global").draw(context()).mask) == size - round(rate * size)
+    assert total(Random(rate=rate).draw(context()).mask) == total(by_layer)
 
 
 @pytest.mark.parametrize("scope", ["layer", "global"])
 def test_magnitude_masks_are_nested_and_keep_the_largest(scope):
-    masks = [Magnitude(run="r", rate=rate, scope=scope).draw(ground()).mask for rate in (0.2, 0.5, 0.8)]
+    masks = [Magnitude(run="r", rate=rate, scope=scope).draw(context()).mask for rate in (0.2, 0.5, 0.8)]
     for larger, smaller in itertools.pairwise(masks):
         assert all((larger[name] | ~smaller[name]).all() for name in larger)
     kept = torch.cat([weights(2)[n].abs()[m] for n, m in masks[1].items()])
@@ -66,15 +66,15 @@ def test_magnitude_masks_are_nested_and_keep_the_largest(scope):
 
 @pytest.mark.parametrize(("source", "seed"), [("start", 1), ("fresh", 3), ("trained", 2)])
 def test_the_mask_is_put_on_the_weights_asked_for(source, seed):
-    drawn = Magnitude(run="r", weights=source).draw(ground())
-    for name, weight in drawn.weights.items():
-        assert torch.equal(weight, weights(seed)[name] * drawn.mask[name])
+    start = Magnitude(run="r", weights=source).draw(context())
+    for name, weight in start.weights.items():
+        assert torch.equal(weight, weights(seed)[name] * start.mask[name])
 
 
 def test_only_the_named_parts_are_pruned():
-    drawn = Magnitude(run="r", parts=("attention",)).draw(ground())
-    assert set(drawn.mask) == {"W_Q", "W_K", "W_V"}
-    assert torch.equal(drawn.weights["W_in"], weights(1)["W_in"])
+    start = Magnitude(run="r", parts=("attention",)).draw(context())
+    assert set(start.mask) == {"W_Q", "W_K", "W_V"}
+    assert torch.equal(start.weights["W_in"], weights(1)["W_in"])
 
 
 @pytest.mark.parametrize(("norm", "p"), [("l1", 1), ("l2", 2)])
@@ -82,8 +82,8 @@ def test_controlled_dense_has_the_tickets_norm_and_no_mask(norm, p):
     def length(own):
         return torch.cat([w.flatten() for w in own.values()]).norm(p)
 
-    dense = ControlledDense(run="r", norm=norm).draw(ground())
-    ticket = Magnitude(run="r").draw(ground())
+    dense = ControlledDense(run="r", norm=norm).draw(context())
+    ticket = Magnitude(run="r").draw(context())
     assert not dense.mask
     torch.testing.assert_close(length(dense.weights), length(ticket.weights))
     ratio = dense.weights["W_E"] / weights(1)["W_E"]
@@ -92,17 +92,17 @@ def test_controlled_dense_has_the_tickets_norm_and_no_mask(norm, p):
 
 
 def test_transplant_takes_the_named_parts():
-    drawn = Transplant(run="r", parts=("mlp",)).draw(ground())
-    assert torch.equal(drawn.weights["W_out"], weights(2)["W_out"])
-    assert torch.equal(drawn.weights["W_Q"], weights(0)["W_Q"])
-    assert not drawn.mask
+    start = Transplant(run="r", parts=("mlp",)).draw(context())
+    assert torch.equal(start.weights["W_out"], weights(2)["W_out"])
+    assert torch.equal(start.weights["W_Q"], weights(0)["W_Q"])
+    assert not start.mask
 
 
 def test_a_saved_mask_is_used_again():
-    drawn = Saved(run="r", weights="fresh").draw(ground())
-    assert torch.equal(drawn.weights["W_in"], weights(3)["W_in"] * (weights(2)["W_in"] > 0))
+    start = Saved(run="r", weights="fresh").draw(context())
+    assert torch.equal(start.weights["W_in"], weights(3)["W_in"] * (weights(2)["W_in"] > 0))
     with pytest.raises(ConfigError, match="without a mask"):
-        Saved(run="r").draw(ground()._replace(origin=Origin(weights(1), weights(2), {})))
+        Saved(run="r").draw(context()._replace(origin=Origin(weights(1), weights(2), {})))
 
 
 def test_of_equal_scores_the_first_stay():

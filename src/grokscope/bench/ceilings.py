@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..fleet.graph import captured
+from ..ops.graph import captured
 from .fleet import WINDOW, fastest_window
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..config import RunConfig
-from ..devices import device_name
+from ..ops.devices import device_name
 from .ceilings import copy_rate, products_seconds, square_rate
 from .counts import bytes_layered, bytes_moved, lookups, multiply_adds, products
 from .fleet import FleetLoop, fastest_window, free, out_of_memory

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Measured = dict[str, Any]
 
@@ -175,3 +178,17 @@ def rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: rounded(own) for name, own in value.items()}
     return [rounded(own) for own in value] if isinstance(value, list) else value
+
+
+def machine(measured: Measured) -> str:
+    """`x86_64 CPU, 2 threads`"""
+    threads = {None: "", 1: ", 1 thread"}.get(measured["threads"], f", {measured['threads']} threads")
+    return f"{measured['device']}{threads}"
+
+
+def picture(measured: Measured) -> Figure:
+    """Of its scaling."""
+    from .figures import cost_growth
+
+    precision = measured["scaling"][0]["precision"]
+    return cost_growth(measured["scaling"], title=f"{machine(measured)}, {precision}")

@@ -15,7 +15,7 @@ from .app import Json, Runs, app
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..audit import Audit
+    from ..papers.structural_inference.audit import Audit
     from ..store import RunInfo
 
 COLOURS = {"holds": "green", "holds, empty": "yellow", "violated": "red", "not applicable": "dim"}
@@ -40,7 +40,7 @@ def audit(
 
     "Empty" marks a statement that holds because it asks for nothing.
     """
-    from ..audit import audit as hold_against
+    from ..papers.structural_inference.audit import audit as hold_against
     from ..store import find_run, list_runs
 
     chosen = (
@@ -65,9 +65,9 @@ def audit(
 
 
 def _write(infos: Sequence[RunInfo], audits: Sequence[Audit], output: Path) -> Path:
-    from ..audit.page import sections
     from ..describe import differences
-    from ..pages import build_page, curves_of
+    from ..papers.structural_inference.audit.page import sections
+    from ..report.runs import build_page, curves_of
     from ..store import save_file
     from .session import command_line
 

@@ -62,8 +62,7 @@ def bench(
 
         grokscope bench --from speed.json --pictures .
     """
-    from ..bench.page import machine, picture
-    from ..bench.report import as_text, rounded, tables
+    from ..bench.report import as_text, machine, picture, rounded, tables
     from ..figures.style import save
     from ..store import check_writable, save_file
 
@@ -102,8 +101,8 @@ def _measure(
     from ..bench import measure
     from ..bench import scaling as growth
     from ..bench import startup as start
-    from ..devices import resolve_device
-    from ..sweeps import read_config
+    from ..launch.grid import read_config
+    from ..ops.devices import resolve_device
     from .session import command_line
 
     config = read_config(None, sets).check()
@@ -136,7 +135,7 @@ def _demo_seconds(device: torch.device) -> float:
     import time
 
     from ..demo import configs
-    from ..training import train_all
+    from ..launch.local import train_all
 
     asked = configs(range(3))
     with tempfile.TemporaryDirectory() as folder:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COLUMNS = 6
 """Settings shown in a table of runs; the seed is the last of them."""
 
-ROOMS = {
+COMPONENTS = {
     "tasks": "tasks",
     "models": "models",
     "priors": "priors",
@@ -102,7 +102,7 @@ def report(
     title: Annotated[str, typer.Option(help="Headline of the page.")] = "Grokking runs",
 ) -> None:
     """Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline."""
-    from ..pages import build_page
+    from ..report.runs import build_page
     from ..store import find_run, list_runs, save_file
     from .session import command_line
 
@@ -132,9 +132,9 @@ def list_(
 
     from ..describe import entry
 
-    if room not in ROOMS:
-        raise ConfigError("list", f"no room is called {room!r}. {nearest(room, ROOMS)}")
-    registry = getattr(importlib.import_module(f"grokscope.{ROOMS[room]}"), room)
+    if room not in COMPONENTS:
+        raise ConfigError("list", f"no room is called {room!r}. {nearest(room, COMPONENTS)}")
+    registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[room]}"), room)
     entries = {name: registry.get(name)} if name else registry.entries()
     found = [entry(name, thing) for name, thing in entries.items()]
     if as_json:

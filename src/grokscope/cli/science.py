@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..config import RunConfig
     from ..experiments import Experiment
     from ..experiments.base import Scale
-    from ..fleet import Effort
+    from ..fleet import TrainingStats
     from ..store import RunInfo
     from ..store.results import Results as Stored
 
@@ -66,11 +66,11 @@ def reproduce(
         return
     import pandas as pd
 
-    from ..experiments.collect import effort
+    from ..experiments.collect import training_totals
     from ..experiments.ledger import draw, rulings
-    from ..fleet import Effort
+    from ..fleet import TrainingStats
     from ..store.results import save_results
-    from .session import print_effort
+    from .session import print_stats
 
     chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     scale: Scale = "full" if full else "quick"
@@ -80,7 +80,7 @@ def reproduce(
         asked = {experiment.name: asked[experiment.name] for experiment in chosen}
     everything = [one for some in asked.values() for one in some]
     begin, before = time.perf_counter(), _steps(everything, runs)
-    spent_on = Effort()
+    spent_on = TrainingStats()
     stored = _train(everything, runs, device, lanes, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
     rows, drawn = [], []
@@ -93,10 +93,10 @@ def reproduce(
     draw(drawn)
     if as_json:
         print(json.dumps(rows, indent=1))
-        print_effort(spent_on, as_json)
+        print_stats(spent_on, as_json)
         return
-    total = effort(pd.concat([kept.runs for _, kept, _ in drawn]))
-    print_effort(spent_on, as_json)
+    total = training_totals(pd.concat([kept.runs for _, kept, _ in drawn]))
+    print_stats(spent_on, as_json)
     print(f"\n{now:,} optimizer steps were trained now, in {spent:,.0f} seconds.")
     print(f"In all: {total['runs']:,} runs, {total['run_steps']:,} steps, {total['seconds']:,.0f} seconds of steps.")
 
@@ -112,7 +112,9 @@ def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
     return True
 
 
-def _train(asked: Asked, runs: Path, device: str, lanes: int | None, quiet: bool, effort: Effort) -> dict[str, RunInfo]:
+def _train(
+    asked: Asked, runs: Path, device: str, lanes: int | None, quiet: bool, stats: TrainingStats
+) -> dict[str, RunInfo]:
     """All runs of all experiments, those that others refer to first; by id."""
     from ..experiments.base import in_stages
     from .session import stop_here_if_interrupted, train_and_show
@@ -123,7 +125,7 @@ def _train(asked: Asked, runs: Path, device: str, lanes: int | None, quiet: bool
     for stage in in_stages([config for _, config in wanted.values()]):
         conditions = [wanted[config.id][0] for config in stage]
         trained += train_and_show(
-            stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions, effort=effort
+            stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions, stats=stats
         )
         begun += stage
         stop_here_if_interrupted(begun, trained)
@@ -141,7 +143,7 @@ def _steps(asked: Asked, runs: Path) -> int:
 def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str) -> Stored:
     """One experiment's results."""
     from .. import __version__
-    from ..experiments.collect import effort, probe_tables, run_rows
+    from ..experiments.collect import probe_tables, run_rows, training_totals
     from ..store.results import Results as Stored
 
     arms, own = [arm for arm, _ in asked], [stored[config.id] for _, config in asked]
@@ -153,7 +155,7 @@ def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[st
         "scale": scale,
         "version": __version__,
         "device": own[0].manifest.get("device", ""),
-        **effort(table),
+        **training_totals(table),
     }
     return Stored(about, table, curves, probe_tables(experiment.probes, own, arms))
 
@@ -161,8 +163,8 @@ def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[st
 def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
     """Add what each run would have taken with the device to itself, from timing a few epochs of each arm now."""
     from ..bench.fleet import FleetLoop, seconds_per_epoch
-    from ..devices import resolve_device
     from ..experiments.collect import priced
+    from ..ops.devices import resolve_device
 
     place = resolve_device(device)
     first = dict(reversed(asked)).items()  # the first seed of each arm

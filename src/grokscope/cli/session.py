@@ -13,7 +13,7 @@ import typer
 
 if TYPE_CHECKING:
     from ..config import RunConfig
-    from ..fleet import Effort
+    from ..fleet import TrainingStats
     from ..store import RunInfo
 
 
@@ -30,28 +30,28 @@ def train_and_show(
     lanes: int | None,
     quiet: bool,
     conditions: Sequence[str] | None = None,
-    effort: Effort | None = None,
+    stats: TrainingStats | None = None,
 ) -> list[RunInfo]:
     """Train with a live display, unless quiet.
 
     conditions   name what each run is
-    effort       what training takes is added to it
+    stats       what training takes is added to it
     """
-    from ..training import train_all
+    from ..launch.local import train_all
     from .progress import Display
 
     if quiet:
-        return train_all(configs, device=device, runs=runs, lanes=lanes, effort=effort)
+        return train_all(configs, device=device, runs=runs, lanes=lanes, stats=stats)
     with Display(configs, conditions) as display:
-        return train_all(configs, device=device, runs=runs, lanes=lanes, progress=display, effort=effort)
+        return train_all(configs, device=device, runs=runs, lanes=lanes, progress=display, stats=stats)
 
 
-def print_effort(effort: Effort, as_json: bool) -> None:
+def print_stats(stats: TrainingStats, as_json: bool) -> None:
     """One line, if anything was trained; for machines on stderr, beside the results on stdout."""
-    if effort.run_steps and as_json:
-        print(json.dumps({"effort": effort.to_dict()}), file=sys.stderr)
-    elif effort.run_steps:
-        print(f"\n{effort}")
+    if stats.run_steps and as_json:
+        print(json.dumps({"stats": stats.to_dict()}), file=sys.stderr)
+    elif stats.run_steps:
+        print(f"\n{stats}")
 
 
 def stop_here_if_interrupted(configs: Sequence[RunConfig], stored: Sequence[RunInfo]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .app import Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
-from .session import command_line, print_effort, stop_here_if_interrupted, train_and_show
+from .session import command_line, print_stats, stop_here_if_interrupted, train_and_show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,7 @@ def train(
     """
     from dataclasses import replace
 
-    from ..sweeps import read_config
+    from ..launch.grid import read_config
 
     kinds = {"task": task, "model": model, "optim": optim, "prior": prior, "filter": filter, "loss": loss}
     chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
@@ -135,7 +135,7 @@ def sweep(
 
         "optim.weight_decay" = [0.3, 1.0]
     """
-    from ..sweeps import read_grid
+    from ..launch.grid import read_grid
 
     configs = read_grid(file, parse_sets(settings), parse_seeds(seeds) if seeds else None)
     _train_and_report(configs, runs, device, lanes, quiet, as_json)
@@ -144,14 +144,14 @@ def sweep(
 def _train_and_report(
     configs: Sequence[RunConfig], runs: Path, device: str, lanes: int | None, quiet: bool, as_json: bool
 ) -> None:
-    from ..fleet import Effort
+    from ..fleet import TrainingStats
     from .look import as_objects, table_of_runs
 
-    effort = Effort()
-    stored = train_and_show(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json, effort=effort)
+    stats = TrainingStats()
+    stored = train_and_show(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json, stats=stats)
     if as_json:
         print(json.dumps(as_objects(stored), indent=1))
     else:
         table_of_runs(stored)
-    print_effort(effort, as_json)
+    print_stats(stats, as_json)
     stop_here_if_interrupted(configs, stored)

@@ -25,6 +25,8 @@ Scale = Literal["quick", "full"]
 Settings = Mapping[str, Any]
 REFERENCES = (("prior", "teacher"), ("ticket", "run"))
 """Settings that name another run."""
+HOME = "grokscope.papers"
+"""Where the experiments are."""
 PAPERS = ("structural-inference", "grokking-tickets", "inductive-bias")
 """The papers, in the order in which their experiments are listed."""
 Arms = dict[str, dict[str, Any]]
@@ -165,9 +167,9 @@ def experiment(**what: Any) -> Experiment:
 
 def all_experiments() -> dict[str, Experiment]:
     """Every experiment by name: paper after paper, its figures in their order, then the rest."""
-    package = importlib.import_module(__package__)
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-        importlib.import_module(f"{__package__}.{module.name}")
+    package = importlib.import_module(HOME)
+    for module in pkgutil.walk_packages(package.__path__, f"{HOME}."):
+        importlib.import_module(module.name)
     return dict(sorted(_experiments.items(), key=lambda item: _place(item[1])))
 
 

@@ -87,7 +87,7 @@ def origin_epochs(run: RunInfo, by_id: Mapping[str, RunInfo]) -> int:
     return spent
 
 
-def effort(runs: pd.DataFrame) -> dict[str, Any]:
+def training_totals(runs: pd.DataFrame) -> dict[str, Any]:
     """Distinct runs, their optimizer steps, and the seconds that these took."""
     own = runs.drop_duplicates("run").reindex(columns=["run", "steps", "step_seconds"])
     return {

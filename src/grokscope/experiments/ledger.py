@@ -16,7 +16,7 @@ from ..figures.painters import painters
 from ..store.results import Results, load_results
 from .base import Experiment, Ruling, Scale, all_experiments
 from .clauses import KEY, NotRunError
-from .collect import curves_from, effort
+from .collect import curves_from, training_totals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,13 +35,13 @@ class Shelf(NamedTuple):
         """Every claim."""
         return [row for experiment, results in self.found for row in rulings(experiment, results)]
 
-    def effort(self) -> dict[str, Any]:
+    def totals(self) -> dict[str, Any]:
         """Distinct runs, their optimizer steps and the seconds of these: a run that several experiments share counts once."""
-        return effort(pd.concat([results.runs for _, results in self.found]))
+        return training_totals(pd.concat([results.runs for _, results in self.found]))
 
     def summary(self) -> str:
         """How much stands behind the claims, in one sentence."""
-        total = self.effort()
+        total = self.totals()
         devices = ", ".join(dict.fromkeys(results.about["device"] for _, results in self.found))
         return (
             f"{len(self.found)} experiments at {self.scale} size: {total['runs']:,} runs, {total['run_steps']:,} optimizer steps "
@@ -113,7 +113,7 @@ def draw(wanted: Iterable[tuple[Experiment, Results, Path]]) -> list[Path]:
     return list(begun)
 
 
-class Drawn(NamedTuple):
+class PrunedInit(NamedTuple):
     """A picture of an experiment."""
 
     name: str
@@ -129,18 +129,18 @@ class Drawn(NamedTuple):
         return "-".join([self.name, *re.findall(r"\w+", self.part)])
 
 
-def figures(experiment: Experiment, results: Results) -> Iterator[Drawn]:
+def figures(experiment: Experiment, results: Results) -> Iterator[PrunedInit]:
     """Every picture of an experiment."""
     curves = curves_from(results)
     for name, picture in experiment.pictures.items():
         if not experiment.parts:
-            yield Drawn(name, picture(curves), _caption(picture))
+            yield PrunedInit(name, picture(curves), _caption(picture))
         for part in experiment.parts:
             own = [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if c.arm.startswith(f"{part}, ")]
             if own:
-                yield Drawn(name, picture(own), _caption(picture), part)
+                yield PrunedInit(name, picture(own), _caption(picture), part)
     for name, plot in experiment.plots.items():
-        yield Drawn(name, plot(results), _caption(plot))
+        yield PrunedInit(name, plot(results), _caption(plot))
 
 
 def _caption(picture: Callable[..., Any]) -> str:

@@ -14,7 +14,7 @@ from scipy.stats import mannwhitneyu, spearmanr
 from ..analysis import holm, log_rank, sample
 from .base import Ruling, Verdict
 from .clauses import DRAWS, EPOCHS, Clock, NotRunError, median, median_interval, numbers, say, say_share, times
-from .common import REGIMES, in_regime
+from .regimes import REGIMES, in_regime
 
 Judge = Callable[[pd.DataFrame], Ruling]
 Pair = tuple[str, str]

@@ -1,22 +1,6 @@
 """The engine: stacks runs into lanes, steps them as one program, evaluates, retires and refills."""
 
-from .crew import Crew, Group, staffing
-from .effort import Effort
-from .engine import Fleet, Job, Progress, Sink
-from .fit import fitting_lanes, free_memory
-from .pack import pack, signature
+from .engine import Fleet, Job, Lane, Progress, Sink
+from .stats import TrainingStats
 
-__all__ = [
-    "Crew",
-    "Effort",
-    "Fleet",
-    "Group",
-    "Job",
-    "Progress",
-    "Sink",
-    "fitting_lanes",
-    "free_memory",
-    "pack",
-    "signature",
-    "staffing",
-]
+__all__ = ["Fleet", "Job", "Lane", "Progress", "Sink", "TrainingStats"]

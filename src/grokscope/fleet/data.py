@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..models.lookup import plan
+from ..ops.lookup import plan
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -15,10 +15,10 @@ import torch
 
 from ..errors import StoreError
 from .data import Batch, lane_data
-from .desk import Desk
-from .effort import Effort
+from .io_pool import IOPool
 from .program import Program
 from .rules import Row, Rules
+from .stats import TrainingStats
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -123,7 +123,7 @@ class Fleet:
         save_every: float = 20.0,
         fewest: int = 1,
         beside: Callable[[], int] = lambda: 1,
-        clerks: int = 0,
+        io_threads: int = 0,
     ):
         self.waiting = jobs if isinstance(jobs, deque) else deque(jobs)
         """Jobs to come; several fleets may draw from one queue."""
@@ -138,7 +138,7 @@ class Fleet:
         """Seconds between saves of all lanes, or more where saving takes long."""
         self.beside = beside
         """How many fleets, this one included, share the device now: a run-step has that share of the time."""
-        self.desk = Desk(clerks)
+        self.io_pool = IOPool(io_threads)
         """Who opens runs ahead of need and saves while the device trains on."""
         self.ahead: deque[tuple[Job, Future[Prepared]]] = deque()
         """Runs that are being prepared."""
@@ -146,7 +146,7 @@ class Fleet:
         """Saves that are not known to have worked."""
         self.lanes: list[Lane | None] = []
         self.program: Program | None = None
-        self.effort = Effort()
+        self.stats = TrainingStats()
         self.wasted = 0.0
         """Seconds of idle lanes since the program was made: an hour of four lanes, one of them idle, is a quarter of an hour."""
 
@@ -191,7 +191,7 @@ class Fleet:
         """To be trained by another fleet, or another time."""
         for _, prepared in self.ahead:
             prepared.cancel()
-        self.desk.close()  # nobody closes a run that is being opened or saved
+        self.io_pool.close()  # nobody closes a run that is being opened or saved
         for job in reversed(jobs):
             job.sink.close()
             self.waiting.appendleft(job)
@@ -217,7 +217,7 @@ class Fleet:
         self.program.finish()
         spent = time.perf_counter() - begin
         steps = epochs * self.program.config.steps_per_epoch
-        self.effort += Effort(run_steps=steps * len(active), lane_steps=steps * len(self.lanes))
+        self.stats += TrainingStats(run_steps=steps * len(active), lane_steps=steps * len(self.lanes))
         self.wasted += spent * (1 - len(active) / len(self.lanes))
         table = self.program.evaluate()
         elapsed = time.perf_counter() - begin
@@ -248,11 +248,11 @@ class Fleet:
         self._look_ahead(0)
 
     def _look_ahead(self, needed: int) -> bool:
-        """Have runs prepared, as many as there are clerks or as are needed; True if there is one."""
-        while self.waiting and len(self.ahead) < max(self.desk.clerks, needed):
+        """Have runs prepared, as many as there are io_threads or as are needed; True if there is one."""
+        while self.waiting and len(self.ahead) < max(self.io_pool.io_threads, needed):
             with suppress(IndexError):  # another fleet was quicker
                 job = self.waiting.popleft()
-                self.ahead.append((job, self.desk.hand(partial(_prepare, job))))
+                self.ahead.append((job, self.io_pool.submit(partial(_prepare, job))))
         return bool(self.ahead)
 
     def _load(self, place: int, job: Job, prepared: Future[Prepared]) -> bool:
@@ -264,7 +264,7 @@ class Fleet:
                 lane.epoch, metadata, _ = saved
                 lane.rules.held_since, lane.seconds = metadata["held_since"], metadata["seconds"]
                 lane.next_due = min(job.config.log.next_after(lane.epoch), job.config.epochs)
-            if not self.effort.lane_steps and any(other.phase != lane.phase for other in self._active()):
+            if not self.stats.lane_steps and any(other.phase != lane.phase for other in self._active()):
                 # beside runs that stopped between evaluations it would be due at other times for ever
                 self.ahead.appendleft((job, prepared))
                 return False
@@ -319,7 +319,7 @@ class Fleet:
             lane.saving.result()  # one after another
         metadata = {"held_since": lane.rules.held_since, "seconds": lane.seconds}
         state = {"epoch": lane.epoch, "rows": lane.rows, "tensors": self.program.unload(place), "metadata": metadata}
-        lane.saving = self.desk.hand(partial(_write, lane.job.sink, state | {"status": status, "keep": keep}))
+        lane.saving = self.io_pool.submit(partial(_write, lane.job.sink, state | {"status": status, "keep": keep}))
         self.unsaved.append(lane.saving)
         if lane.saving.done():
             lane.saving.result()

@@ -17,7 +17,7 @@ import torch
 from ..measures import measures
 from ..measures.base import Side, Starvation, View
 from ..models import Output
-from ..models.lookup import Plan
+from ..ops.lookup import Plan
 from ..optim import losses
 from ..optim.adamw import AdamW
 from ..optim.base import clip_scale
@@ -37,13 +37,13 @@ Hyper = dict[str, "Tensor"]
 State = dict[str, dict[str, "Tensor"]]
 """Per room (optim, filter), by name; a rule that works weight by weight has names such as mean/W_Q."""
 
-_ROOMS = ("optim", "filter", "prior", "constraint")
+_COMPONENTS = ("optim", "filter", "prior", "constraint")
 """Rooms whose numbers may differ between runs of one program."""
 
 
 def hyper_of(config: RunConfig) -> dict[str, float]:
     """The numbers that are a run's own."""
-    values = {f"{room}.{name}": v for room in _ROOMS for name, v in getattr(config, room).lane_values().items()}
+    values = {f"{room}.{name}": v for room in _COMPONENTS for name, v in getattr(config, room).lane_values().items()}
     return values | {"epochs": float(config.epochs)}
 
 
@@ -56,12 +56,12 @@ class OneRun:
         self.shape = config.task.shape
         self.parameters = config.model.parameters(self.shape)
         self.layout = Layout(config.ticket.with_scores(self.parameters))
-        self.pace = config.ticket.pace(self.layout.parameters)
+        self.rates = config.ticket.rates(self.layout.parameters)
         self.task_loss = losses.get(config.loss)
         self.is_plain_adamw = (
             type(config.optim) is AdamW  # others build on it
             and isinstance(config.filter, NoFilter)
-            and self.pace is None
+            and self.rates is None
             and not config.constraint.norm
         )
         self.as_stored = type(config.ticket).effective is Ticket.effective
@@ -79,19 +79,17 @@ class OneRun:
     def loss(self, weights: Weights, hyper: Hyper, batch: Batch, beta: Tensor, step: Tensor, seed: Tensor) -> Tensor:
         """Task loss + prior + penalties."""
         weights = self.config.ticket.effective(weights)
-        if self.graded(batch):
-            task, out = self.graded_loss(weights, batch)
+        if self.fused(batch):
+            task, out = self.fused_loss(weights, batch)
         else:
             out = self.forward(weights, batch)
             task = self.example_losses(out, batch).mean()
         return task + self.penalties(weights, hyper, fields_of(out), batch.get("target"), beta, step, seed)
 
-    def graded_loss(self, weights: Weights, batch: Batch) -> tuple[Tensor, Output]:
+    def fused_loss(self, weights: Weights, batch: Batch) -> tuple[Tensor, Output]:
         """Task loss and output of a model that grades itself; of one run, or of each of stacked runs."""
         with self._autocast(batch):
-            return self.config.model.mean_cross_entropy(
-                weights, _plan(batch), batch["labels"], frozen=batch.get("frozen")
-            )
+            return self.config.model.fused_loss(weights, _plan(batch), batch["labels"], frozen=batch.get("frozen"))
 
     def penalties(
         self,
@@ -126,8 +124,8 @@ class OneRun:
         grad, filter_state = self._each(
             filter.elementwise, flat, grad, state["filter"], lambda w, g, s, role: filter.apply(w, g, s, step=now)
         )
-        if self.pace is not None:
-            own_lr, decays = self._paces(flat)
+        if self.rates is not None:
+            own_lr, decays = self._parameter_rates(flat)
             grad = grad * (own_lr != 0)
             lr = torch.where(own_lr.isnan(), lr, own_lr)
             optim = dataclasses.replace(optim, weight_decay=optim.weight_decay * decays)
@@ -149,10 +147,10 @@ class OneRun:
         flat, state = self.update(flat, grad * mask, state, hyper, lr, step)
         return flat * mask, state
 
-    def _paces(self, flat: Tensor) -> tuple[Tensor, Tensor]:
+    def _parameter_rates(self, flat: Tensor) -> tuple[Tensor, Tensor]:
         """Learning rate (NaN: the optimizer's own) and decay (1 or 0) of every weight in the vector."""
-        assert self.pace is not None
-        every = [(self.layout.parameters[name].shape, pace) for name, pace in self.pace.items()]
+        assert self.rates is not None
+        every = [(self.layout.parameters[name].shape, rates) for name, rates in self.rates.items()]
         lr = [torch.full((math.prod(s),), math.nan if p.lr is None else p.lr, device=flat.device) for s, p in every]
         decays = [torch.full((math.prod(s),), float(p.decays), device=flat.device) for s, p in every]
         return torch.cat(lr), torch.cat(decays)
@@ -261,17 +259,19 @@ class OneRun:
         answers = _answers(out).float()
         return Side(out, self.example_losses(out, batch), _accuracy(answers, batch), informative, lambda: answers)
 
-    def graded(self, batch: Batch) -> bool:
+    def fused(self, batch: Batch) -> bool:
         """Whether the model grades its own answers."""
         device, classes = batch["labels"].device, self.shape.classes
-        return self.fast and self.config.model.grades_itself(device, self.config.precision, classes)
+        return self.fast and self.config.model.supports_fused_loss(device, self.config.precision, classes)
 
     def _answered(self, weights: Weights, batch: Batch, **how: Any) -> Output:
         """A forward pass, graded by the model if it does so."""
-        if not self.graded(batch):
+        if not self.fused(batch):
             return self.forward(weights, batch, **how)
         with self._autocast(batch):
-            return self.config.model.graded(weights, _plan(batch), batch["labels"], frozen=batch.get("frozen"), **how)
+            return self.config.model.fused_eval(
+                weights, _plan(batch), batch["labels"], frozen=batch.get("frozen"), **how
+            )
 
     def _prior_loss(self, hyper: Hyper, out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
         if "target" not in batch:

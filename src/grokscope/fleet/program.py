@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.func import vmap
 
-from ..kernels import usable_on
+from ..ops.graph import captured
+from ..ops.memory import keep_freed_memory
+from ..ops.triton import usable_on
 from ..optim.base import clip_scale
 from ..randomness import counter_uniform
 from ..theory.contracts import values_unread
 from .data import Batch, select, stack_like, with_plan
-from .graph import captured
-from .memory import keep_freed_memory
 from .one_run import OneRun, fields_of, hyper_of
 from .start import starting_point
 
@@ -85,9 +85,9 @@ class Program:
         self.seed[lane] = config.seed
         self._ahead.clear()
         if saved is None:
-            drawn = starting_point(config, self.rules, self._planned(data[0]), origin)
-            saved = {f"weight/{name}": weight for name, weight in drawn.weights.items()}
-            saved |= {f"mask/{name}": lives for name, lives in drawn.mask.items()}
+            start = starting_point(config, self.rules, self._planned(data[0]), origin)
+            saved = {f"weight/{name}": weight for name, weight in start.weights.items()}
+            saved |= {f"mask/{name}": lives for name, lives in start.mask.items()}
         for name, tensor in self._saved(lane).items():
             tensor.zero_()
             if name in saved:
@@ -193,10 +193,10 @@ class Program:
     def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """What is differentiated, and the factor of each: the sum of both products is what the runs minimise, or has the same
         gradient. A model that grades itself needs no vmap, which a CPU feels at every operation."""
-        if not (self.rules.as_stored and self.rules.graded(batch)):
+        if not (self.rules.as_stored and self.rules.fused(batch)):
             total = self._each_run(self.rules.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
             return [total], [torch.ones_like(total)]
-        task, out = self.rules.graded_loss(self.weights, batch)
+        task, out = self.rules.fused_loss(self.weights, batch)
         ones, target = torch.ones_like(task), batch.get("target")
         weights = self.weights if self.config.constraint.qk_penalty else {}
         if target is not None and not weights and out.log_attention is not None and out.log_attention.requires_grad:
@@ -231,7 +231,7 @@ class Program:
     def _fused_adamw(self, grad: Tensor, lr: Tensor) -> None:
         """The same in place, where there is nothing but clipping and AdamW."""
         if usable_on(self.device):
-            from ..kernels.adamw import adamw_
+            from ..ops.triton.adamw import adamw_
         else:
             from ..optim.adamw import adamw_
         if self.mask is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..randomness import stream
-from ..tickets import Drawn, Ground, Origin
+from ..tickets import Origin, PrunedInit, PruningContext
 from ..tickets.base import NoTicket
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def initial_weights(config: RunConfig, purpose: str = "weights") -> dict[str, Tensor]:
-    """θ₀, drawn from the run's seed."""
+    """θ₀, start from the run's seed."""
     return config.model.init(config.task.shape, stream(config.seed, purpose))
 
 
-def starting_point(config: RunConfig, rules: OneRun, train: Batch, origin: Origin | None = None) -> Drawn:
+def starting_point(config: RunConfig, rules: OneRun, train: Batch, origin: Origin | None = None) -> PrunedInit:
     """The weights before the first step and the mask, if any.
 
     train    the training set, planned
@@ -31,10 +31,10 @@ def starting_point(config: RunConfig, rules: OneRun, train: Batch, origin: Origi
     """
     weights = initial_weights(config)
     if isinstance(config.ticket, NoTicket):
-        return Drawn(weights)
+        return PrunedInit(weights)
     # the signal is a product of many layers: tickets compute it in float64
     ones = {"vectors": torch.ones_like(train["vectors"][:1], dtype=torch.float64)} if "vectors" in train else train
-    ground = Ground(
+    context = PruningContext(
         parameters=config.model.parameters(config.task.shape),
         weights=weights,
         fresh=lambda: initial_weights(config, "fresh weights"),
@@ -43,4 +43,4 @@ def starting_point(config: RunConfig, rules: OneRun, train: Batch, origin: Origi
         generator=stream(config.seed, "ticket"),
         origin=origin,
     )
-    return config.ticket.draw(ground)
+    return config.ticket.draw(context)

@@ -15,8 +15,8 @@ from ..shapes import Float, Int
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
+    from ..ops.lookup import Plan
     from ..tasks import Shape
-    from .lookup import Plan
 
 models: Registry[type[Model]] = Registry("model", "grokscope.models")
 
@@ -109,12 +109,12 @@ class Model(Settings):
         """
         raise NotImplementedError
 
-    def grades_itself(self, device: torch.device, precision: str, classes: int) -> bool:
+    def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
         """Whether the model knows a faster way to the cross-entropy of its answers than through their logits, with products
         in float32, tf32 or bf16."""
         return False
 
-    def graded(
+    def fused_eval(
         self,
         weights: dict[str, Tensor],
         inputs: Any,
@@ -124,10 +124,10 @@ class Model(Settings):
         offset: Float[Tensor, "example head position"] | None = None,
         detail: bool = False,
     ) -> Output:
-        """The faster way for measuring, where `grades_itself`: `forward` with each answer's loss in place of its logits."""
+        """The faster way for measuring, where `supports_fused_loss`: `forward` with each answer's loss in place of its logits."""
         raise NotImplementedError
 
-    def mean_cross_entropy(
+    def fused_loss(
         self,
         weights: dict[str, Tensor],
         inputs: Any,
@@ -135,7 +135,7 @@ class Model(Settings):
         *,
         frozen: Float[Tensor, "example position"] | None = None,
     ) -> tuple[Float[Tensor, ""], Output]:
-        """The faster way for training, where `grades_itself`: the mean over the examples, and the output without logits.
+        """The faster way for training, where `supports_fused_loss`: the mean over the examples, and the output without logits.
         The loss has to enter what is differentiated with weight 1. Weights and inputs may be those of stacked runs: all axes
         are counted from the end, and nothing is left for vmap to do."""
         raise NotImplementedError

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 import torch.nn.functional as F
 
+from ..ops.lookup import Plan, pool
 from ..settings import require
 from .base import Model, Neurons, Output, Parameter, models
-from .lookup import Plan, pool
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 import torch.nn.functional as F
 
+from ..ops.lookup import Plan, lookup
 from ..settings import require
 from ..shapes import Bool
 from .base import Model, Output, Parameter, models
-from .lookup import Plan, lookup
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 import torch.nn.functional as F
 
+from ..ops.lookup import Plan, lookup, pool
 from ..settings import require
 from ..shapes import Float
 from ..theory import residual_lipschitz, spectral_norm
 from .base import Model, Output, Parameter, models
-from .lookup import Plan, lookup, pool
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 
-from ..kernels import usable_on
+from ..ops.lookup import Plan, added, distances, lookup, pool, read_sums
+from ..ops.query_attention import attend
+from ..ops.readout_eval import grades
+from ..ops.readout_loss import mean_cross_entropy
+from ..ops.triton import usable_on
 from ..settings import require
 from ..shapes import Float
 from ..theory import residual_lipschitz, spectral_norm, two_layer_lipschitz
-from .attend import attend
 from .base import Model, Neurons, Output, Parameter, models
-from .grades import grades
-from .head import mean_cross_entropy
-from .lookup import Plan, added, distances, lookup, pool, read_sums
 from .norm import EPSILON, PATHS, centred, in_full, normalised
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Transformer(Model):
             return self._query_only(weights, inputs, frozen, offset, detail)
         return self._causal(weights, inputs, frozen, offset, detail, every_position)
 
-    def grades_itself(self, device: torch.device, precision: str, classes: int) -> bool:
+    def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
         """From attention weights on, one head that reads x = e_q + h into an MLP without a norm is one function
         (`head.py`, `grades.py`). The GPU's version rounds products to TF32 or bf16, and holds only networks of some sizes."""
         if self.scope != "query" or self.heads > 1 or self.readout != "residual" or "mlp" in PATHS[self.norm]:
@@ -129,11 +129,11 @@ class Transformer(Model):
             return precision != "bf16"
         if precision == "float32" or not usable_on(device):
             return False
-        from ..kernels.head import fits
+        from ..ops.triton.readout import fits
 
         return fits(self.d, classes, precision, device)
 
-    def graded(
+    def fused_eval(
         self,
         weights: dict[str, Tensor],
         inputs: Plan,
@@ -154,7 +154,7 @@ class Transformer(Model):
         pooled = pool(table, attention.detach(), inputs)
         return out._replace(pooled=pooled[:, None], distance=distances(table, pooled, inputs)[:, None])
 
-    def mean_cross_entropy(
+    def fused_loss(
         self, weights: dict[str, Tensor], inputs: Plan, labels: Tensor, *, frozen: Tensor | None = None
     ) -> tuple[Tensor, Output]:
         at_query: tuple[Tensor, ...]

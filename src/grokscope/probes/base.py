@@ -12,7 +12,7 @@ import torch
 
 from ..config import RunConfig
 from ..fleet.start import initial_weights
-from ..models.lookup import plan
+from ..ops.lookup import plan
 from ..registry import Registry
 from ..store import RunInfo, kept_epochs, read_checkpoint
 

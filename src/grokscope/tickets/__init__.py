@@ -1,5 +1,5 @@
 """Tickets: which weights a run starts from, and which of them live."""
 
-from .base import Drawn, Ground, Origin, Ticket, tickets
+from .base import Origin, PrunedInit, PruningContext, Ticket, tickets
 
-__all__ = ["Drawn", "Ground", "Origin", "Ticket", "tickets"]
+__all__ = ["Origin", "PrunedInit", "PruningContext", "Ticket", "tickets"]

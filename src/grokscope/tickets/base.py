@@ -42,8 +42,8 @@ class Origin(NamedTuple):
     """The mask it was trained with; empty for a dense run."""
 
 
-class Ground(NamedTuple):
-    """What a ticket is drawn from."""
+class PruningContext(NamedTuple):
+    """What a ticket is start from."""
 
     parameters: dict[str, Parameter]
     weights: Weights
@@ -61,7 +61,7 @@ class Ground(NamedTuple):
         return [name for name, p in self.parameters.items() if p.role != "bias" and p.part in parts]
 
 
-class Drawn(NamedTuple):
+class PrunedInit(NamedTuple):
     """Where a run starts."""
 
     weights: Weights
@@ -79,7 +79,7 @@ class Ticket(Settings):
         """Weights and masks are a run's own data: runs with other tickets may train side by side."""
         return {}
 
-    def draw(self, ground: Ground) -> Drawn:
+    def draw(self, context: PruningContext) -> PrunedInit:
         raise NotImplementedError
 
     # ── for tickets that are found while training ────────────────────────────────────────────────────────────
@@ -92,12 +92,12 @@ class Ticket(Settings):
         """The weights that the model computes with."""
         return weights
 
-    def pace(self, parameters: dict[str, Parameter]) -> dict[str, Pace] | None:
+    def rates(self, parameters: dict[str, Parameter]) -> dict[str, ParameterRate] | None:
         """How each parameter is trained, where they are not all trained alike."""
         return None
 
 
-class Pace(NamedTuple):
+class ParameterRate(NamedTuple):
     """Of one parameter."""
 
     lr: float | None
@@ -110,8 +110,8 @@ class Pace(NamedTuple):
 class NoTicket(Ticket):
     """Every weight lives, from the run's own initial weights."""
 
-    def draw(self, ground: Ground) -> Drawn:
-        return Drawn(ground.weights)
+    def draw(self, context: PruningContext) -> PrunedInit:
+        return PrunedInit(context.weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +160,6 @@ def _top(scores: Float[Tensor, "..."], rate: float) -> Bool[Tensor, "..."]:
     return top_share(scores.flatten(), rate).view(scores.shape)
 
 
-def pruned(weights: Weights, mask: Masks) -> Drawn:
+def pruned(weights: Weights, mask: Masks) -> PrunedInit:
     """The weights with the pruned ones at zero."""
-    return Drawn({name: w * mask[name] if name in mask else w for name, w in weights.items()}, mask)
+    return PrunedInit({name: w * mask[name] if name in mask else w for name, w in weights.items()}, mask)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import torch
 
 from ..settings import require
-from .base import Drawn, FromRun, Ground, Pace, Pruned, Weights, tickets
+from .base import FromRun, ParameterRate, Pruned, PrunedInit, PruningContext, Weights, tickets
 from .trained import origin_of
 
 if TYPE_CHECKING:
@@ -50,15 +50,15 @@ class EdgePopup(Pruned, FromRun):
         scored = {PREFIX + name: p._replace(std=0.0) for name, p in parameters.items() if p.role != "bias"}
         return parameters | scored
 
-    def draw(self, ground: Ground) -> Drawn:
-        trained = origin_of(ground).trained
-        scores = {PREFIX + name: self._first_scores(trained[name], ground) for name in ground.prunable()}
-        return Drawn(trained | scores)
+    def draw(self, context: PruningContext) -> PrunedInit:
+        trained = origin_of(context).trained
+        scores = {PREFIX + name: self._first_scores(trained[name], context) for name in context.prunable()}
+        return PrunedInit(trained | scores)
 
-    def _first_scores(self, weight: Tensor, ground: Ground) -> Tensor:
+    def _first_scores(self, weight: Tensor, context: PruningContext) -> Tensor:
         if self.scores == "magnitude":
             return weight.abs()
-        return (2 * torch.rand(weight.shape, generator=ground.generator) - 1) / math.sqrt(weight.shape[0])
+        return (2 * torch.rand(weight.shape, generator=context.generator) - 1) / math.sqrt(weight.shape[0])
 
     def effective(self, weights: Weights) -> Weights:
         return {
@@ -67,9 +67,9 @@ class EdgePopup(Pruned, FromRun):
             if not name.startswith(PREFIX)
         }
 
-    def pace(self, parameters: dict[str, Parameter]) -> dict[str, Pace]:
-        own = Pace(lr=None if self.weights == "trained" else 0.0, decays=True)
-        scores = Pace(lr=self.lr, decays=False)
+    def rates(self, parameters: dict[str, Parameter]) -> dict[str, ParameterRate]:
+        own = ParameterRate(lr=None if self.weights == "trained" else 0.0, decays=True)
+        scores = ParameterRate(lr=self.lr, decays=False)
         return {name: scores if name.startswith(PREFIX) else own for name in parameters}
 
 

@@ -13,7 +13,7 @@ import torch
 
 from ..settings import require
 from ..theory import grasp_saliency, snip_saliency, synaptic_saliency
-from .base import Drawn, Ground, Masks, Pruned, Weights, keep_top, pruned, tickets
+from .base import Masks, Pruned, PrunedInit, PruningContext, Weights, keep_top, pruned, tickets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class Random(Pruned):
     """A random share of every weight matrix is pruned."""
 
-    def draw(self, ground: Ground) -> Drawn:
+    def draw(self, context: PruningContext) -> PrunedInit:
         scores = {
-            name: torch.rand(ground.weights[name].shape, generator=ground.generator) for name in ground.prunable()
+            name: torch.rand(context.weights[name].shape, generator=context.generator) for name in context.prunable()
         }
-        return pruned(ground.weights, keep_top(scores, self.rate, "layer"))
+        return pruned(context.weights, keep_top(scores, self.rate, "layer"))
 
 
 @tickets.register("snip")
@@ -38,11 +38,11 @@ class Random(Pruned):
 class Snip(Pruned):
     """SNIP (Lee et al. 2019): keep the weights whose removal changes the training loss most."""
 
-    def draw(self, ground: Ground) -> Drawn:
-        leaves, names = _leaves(ground)
-        gradients = _gradients(ground.loss(leaves), leaves, names)
-        scores = {name: snip_saliency(ground.weights[name], gradients[name]) for name in names}
-        return pruned(ground.weights, keep_top(scores, self.rate, "global"))
+    def draw(self, context: PruningContext) -> PrunedInit:
+        leaves, names = _leaves(context)
+        gradients = _gradients(context.loss(leaves), leaves, names)
+        scores = {name: snip_saliency(context.weights[name], gradients[name]) for name in names}
+        return pruned(context.weights, keep_top(scores, self.rate, "global"))
 
 
 @tickets.register("grasp")
@@ -50,18 +50,18 @@ class Snip(Pruned):
 class Grasp(Pruned):
     """GraSP (Wang et al. 2020): remove the weights that hinder the gradient flow."""
 
-    def draw(self, ground: Ground) -> Drawn:
+    def draw(self, context: PruningContext) -> PrunedInit:
         scores = {
-            name: -grasp_saliency(ground.weights[name], product)  # the largest are removed
-            for name, product in hessian_gradient(ground).items()
+            name: -grasp_saliency(context.weights[name], product)  # the largest are removed
+            for name, product in hessian_gradient(context).items()
         }
-        return pruned(ground.weights, keep_top(scores, self.rate, "global"))
+        return pruned(context.weights, keep_top(scores, self.rate, "global"))
 
 
-def hessian_gradient(ground: Ground) -> Weights:
+def hessian_gradient(context: PruningContext) -> Weights:
     """H ∂L/∂θ of the prunable weights at the initial ones: half the gradient of ‖∂L/∂θ‖²."""
-    leaves, names = _leaves(ground)
-    gradients = _gradients(ground.loss(leaves), leaves, names, create_graph=True)
+    leaves, names = _leaves(context)
+    gradients = _gradients(context.loss(leaves), leaves, names, create_graph=True)
     flow = torch.stack([g.square().sum() for g in gradients.values()]).sum()
     return {name: product / 2 for name, product in _gradients(flow, leaves, names).items()}
 
@@ -80,16 +80,16 @@ class SynFlow(Pruned):
         super().check()
         require(self.rounds >= 1, "rounds", f"{self.rounds} is below 1")
 
-    def draw(self, ground: Ground) -> Drawn:
-        names = ground.prunable()
-        size = {name: ground.weights[name].abs().double() for name in ground.weights}
+    def draw(self, context: PruningContext) -> PrunedInit:
+        names = context.prunable()
+        size = {name: context.weights[name].abs().double() for name in context.weights}
         mask: Masks = {name: torch.ones_like(size[name], dtype=torch.bool) for name in names}
         for number in range(1, self.rounds + 1):
-            scores = flow_through(size | {name: size[name] * mask[name] for name in names}, names, ground.signal)
+            scores = flow_through(size | {name: size[name] * mask[name] for name in names}, names, context.signal)
             # what is pruned already stays last, however little else carries
             scores = {name: score.masked_fill(~mask[name], -1.0) for name, score in scores.items()}
             mask = keep_top(scores, 1 - (1 - self.rate) ** (number / self.rounds), "global")
-        return pruned(ground.weights, mask)
+        return pruned(context.weights, mask)
 
 
 def flow_through(size: Weights, names: list[str], signal: Callable[[Weights], Tensor]) -> Weights:
@@ -99,9 +99,9 @@ def flow_through(size: Weights, names: list[str], signal: Callable[[Weights], Te
     return {name: synaptic_saliency(size[name], gradients[name]) for name in names}
 
 
-def _leaves(ground: Ground) -> tuple[Weights, list[str]]:
-    names = ground.prunable()
-    return {name: w.detach().clone().requires_grad_(name in names) for name, w in ground.weights.items()}, names
+def _leaves(context: PruningContext) -> tuple[Weights, list[str]]:
+    names = context.prunable()
+    return {name: w.detach().clone().requires_grad_(name in names) for name, w in context.weights.items()}, names
 
 
 def _gradients(of: Tensor, leaves: Weights, names: list[str], create_graph: bool = False) -> Weights:

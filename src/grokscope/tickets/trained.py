@@ -13,15 +13,28 @@ import torch
 from ..errors import ConfigError
 from ..settings import require
 from ..theory import controlled_dense
-from .base import EVERY_PART, Drawn, FromRun, Ground, Masks, Origin, Part, Pruned, Weights, keep_top, pruned, tickets
+from .base import (
+    EVERY_PART,
+    FromRun,
+    Masks,
+    Origin,
+    Part,
+    Pruned,
+    PrunedInit,
+    PruningContext,
+    Weights,
+    keep_top,
+    pruned,
+    tickets,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def origin_of(ground: Ground) -> Origin:
-    assert ground.origin is not None, "a ticket from a run was drawn without one"
-    return ground.origin
+def origin_of(context: PruningContext) -> Origin:
+    assert context.origin is not None, "a ticket from a run was start without one"
+    return context.origin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +46,10 @@ class Rewound(FromRun):
 
     HOST: ClassVar[tuple[str, ...]] = (*FromRun.HOST, "weights")
 
-    def beneath(self, ground: Ground) -> Weights:
-        origin = origin_of(ground)
+    def beneath(self, context: PruningContext) -> Weights:
+        origin = origin_of(context)
         if self.weights == "fresh":
-            return ground.fresh()
+            return context.fresh()
         return origin.start if self.weights == "start" else origin.trained
 
 
@@ -56,12 +69,12 @@ class Magnitude(Pruned, Rewound):
         super().check()
         require(len(self.parts) > 0, "parts", f"name at least one of {', '.join(EVERY_PART)}")
 
-    def mask(self, ground: Ground) -> Masks:
-        trained = origin_of(ground).trained
-        return keep_top({name: trained[name].abs() for name in ground.prunable(self.parts)}, self.rate, self.scope)
+    def mask(self, context: PruningContext) -> Masks:
+        trained = origin_of(context).trained
+        return keep_top({name: trained[name].abs() for name in context.prunable(self.parts)}, self.rate, self.scope)
 
-    def draw(self, ground: Ground) -> Drawn:
-        return pruned(self.beneath(ground), self.mask(ground))
+    def draw(self, context: PruningContext) -> PrunedInit:
+        return pruned(self.beneath(context), self.mask(context))
 
 
 @tickets.register("saved")
@@ -69,11 +82,11 @@ class Magnitude(Pruned, Rewound):
 class Saved(Rewound):
     """The mask that another run was trained with, whatever it came from."""
 
-    def draw(self, ground: Ground) -> Drawn:
-        mask = origin_of(ground).mask
+    def draw(self, context: PruningContext) -> PrunedInit:
+        mask = origin_of(context).mask
         if not mask:
             raise ConfigError("ticket.run", f"run {self.run} was trained without a mask")
-        return pruned(self.beneath(ground), mask)
+        return pruned(self.beneath(context), mask)
 
 
 @tickets.register("dense")
@@ -86,13 +99,13 @@ class ControlledDense(Magnitude):
 
     HOST: ClassVar[tuple[str, ...]] = (*Magnitude.HOST, "norm")
 
-    def draw(self, ground: Ground) -> Drawn:
-        weights, mask = self.beneath(ground), self.mask(ground)
+    def draw(self, context: PruningContext) -> PrunedInit:
+        weights, mask = self.beneath(context), self.mask(context)
         joined = torch.cat([w.flatten() for w in weights.values()])
         lives = torch.cat([_whole(mask.get(name), w).flatten() for name, w in weights.items()])
         scaled = controlled_dense(joined, lives, 1.0 if self.norm == "l1" else 2.0)
         parts = scaled.split([w.numel() for w in weights.values()])
-        return Drawn({name: part.view(w.shape) for (name, w), part in zip(weights.items(), parts, strict=True)})
+        return PrunedInit({name: part.view(w.shape) for (name, w), part in zip(weights.items(), parts, strict=True)})
 
 
 def _whole(mask: Tensor | None, weight: Tensor) -> Tensor:
@@ -116,8 +129,8 @@ class Transplant(FromRun):
         super().check()
         require(len(self.parts) > 0, "parts", f"name at least one of {', '.join(EVERY_PART)}")
 
-    def draw(self, ground: Ground) -> Drawn:
-        trained, parameters = origin_of(ground).trained, ground.parameters
-        return Drawn(
-            {name: trained[name] if parameters[name].part in self.parts else w for name, w in ground.weights.items()}
+    def draw(self, context: PruningContext) -> PrunedInit:
+        trained, parameters = origin_of(context).trained, context.parameters
+        return PrunedInit(
+            {name: trained[name] if parameters[name].part in self.parts else w for name, w in context.weights.items()}
         )

@@ -1,0 +1,40 @@
+"""The three regimes of distractors that most experiments go through, and arms named after them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from .base import REFERENCES, Arms, Settings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REGIMES: Arms = {
+    "constant distractors": {"task.alphabet": 1},
+    "q = 16": {"task.alphabet": 16},
+    "operand vocabulary": {"task.alphabet": "operands"},
+}
+"""From "attention is no bottleneck" to "attention is the whole bottleneck"."""
+
+
+def by_regime(arms: Mapping[str, Settings]) -> Arms:
+    """The arms in each regime, named `q = 16, oracle`; an arm that refers to another means the one of its own regime."""
+    fields = [".".join(reference) for reference in REFERENCES]
+    made: Arms = {}
+    for regime, where in REGIMES.items():
+        for arm, settings in arms.items():
+            named = {f: f"@{regime}, {settings[f][1:]}" for f in fields if str(settings.get(f, "")).startswith("@")}
+            made[f"{regime}, {arm}"] = {**where, **settings, **named}
+    return made
+
+
+def in_regime(runs: pd.DataFrame, regime: str) -> pd.DataFrame:
+    """The runs of one regime, their arms named without it."""
+    own = runs[runs["arm"].str.startswith(f"{regime}, ")]
+    return own.assign(arm=own["arm"].str.removeprefix(f"{regime}, "))
+
+
+def quick_regime(arms: Iterable[str], more: Mapping[str, Settings] | None = None) -> dict[str, Settings]:
+    """The quick size keeps these arms at q = 16, with settings on top where `more` has some."""
+    return {f"q = 16, {arm}": (more or {}).get(arm, {}) for arm in arms}

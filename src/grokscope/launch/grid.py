@@ -1,0 +1,58 @@
+"""Settings from files and words: a TOML file and --set options become one config, a grid becomes many."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ..config import RunConfig, merge, nested
+from ..errors import ConfigError
+from ..settings import flatten
+
+
+def read_config(file: Path | None, settings: dict[str, Any]) -> RunConfig:
+    """The file's settings with `settings` (dotted names) on top."""
+    plain = read_toml(file) if file else {}
+    for word in ("grid", "seeds"):
+        if word in plain:
+            raise ConfigError(word, f"{file} is a grid; run it with: grokscope sweep {file}")
+    return RunConfig.from_dict(merge(plain, nested(settings)))
+
+
+def read_grid(file: Path, settings: dict[str, Any], seeds: list[int] | None) -> list[RunConfig]:
+    """Every point of a grid file, for every seed; checked, in the order of the file with the last list running fastest."""
+    plain = read_toml(file)
+    grid = plain.pop("grid", {})
+    given = plain.pop("seeds", 1)
+    if not isinstance(grid, dict) or not grid:
+        raise ConfigError("grid", f'{file} has no table [grid] of lists, such as "prior.beta" = [0.0, 0.3]')
+    base = merge(plain, nested(settings))
+    chosen = seeds if seeds is not None else list(range(given)) if isinstance(given, int) else list(given)
+    if not chosen:
+        raise ConfigError("seeds", f"{given!r} names no seed")
+    configs = []
+    for point in points(grid):
+        config = RunConfig.from_dict(merge(base, nested(point))).check()
+        configs += [dataclasses.replace(config, seed=seed) for seed in chosen]
+    return configs
+
+
+def points(grid: dict[str, Any]) -> list[dict[str, Any]]:
+    """The product of a grid's lists: one dict of dotted settings a point."""
+    lists = flatten(grid)  # TOML reads an unquoted prior.beta = […] as nested tables; both spellings mean the same
+    for name, values in lists.items():
+        if not isinstance(values, list) or not values:
+            raise ConfigError(f"grid.{name}", f"{values!r} is not a list of values")
+    return [dict(zip(lists, values, strict=True)) for values in itertools.product(*lists.values())]
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(str(file), f"cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(str(file), f"is not valid TOML: {error}") from None

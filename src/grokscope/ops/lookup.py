@@ -1,0 +1,300 @@
+"""Rows of a table, looked up by token and position, with the transpose planned once.
+
+Keys, values and attention logits of a first layer depend on (token, position) alone, so they are small tables and the
+work per example is a look-up. Its gradient is a sum over the places where each row was read: `Plan` holds those places
+sorted by row, so that the sum is a segment sum (no atomics, the same bits every time) on the CPU and on the GPU.
+
+The functions below are written for one run. Stacked runs, each with its own table, are one kernel on a GPU; on a CPU the
+vmap rules lay their tables one after another.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from ..shapes import Bool, Float, Int
+from .triton import usable_on
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Plan(NamedTuple):
+    """Which table row each position of each example reads, and the same sorted by row."""
+
+    row: Int[Tensor, "example position"]
+    order: Int[Tensor, "reads"]
+    """Flat (example, position) numbers, sorted by the row they read."""
+    starts: Int[Tensor, "rows"]
+    """Where in `order` each row's reads begin."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.row.shape)
+
+    @property
+    def is_read(self) -> Bool[Tensor, "rows"]:
+        """Which rows any position reads."""
+        end = torch.full_like(self.starts[:1], self.order.shape[0])
+        return torch.cat([self.starts[1:], end]) > self.starts
+
+    def by_token(self, vocabulary: int) -> Plan:
+        """The same reads of a table that has one row a token, wherever it stands: rows are sorted by token first."""
+        positions = self.starts.shape[0] // vocabulary
+        return Plan(self.row // positions, self.order, self.starts[::positions].contiguous())
+
+
+def plan(tokens: Int[Tensor, "example position"], vocabulary: int, positions: int) -> Plan:
+    """Rows are numbered token · positions + position. Positions count back from the query, which is the last one:
+    a longer test sequence has new positions on its left and the same query position."""
+    length = tokens.shape[-1]
+    place = torch.arange(positions - length, positions, device=tokens.device)
+    index = tokens * positions + place
+    flat = index.reshape(*index.shape[:-2], -1)
+    order = flat.argsort(dim=-1, stable=True)
+    rows = torch.arange(vocabulary * positions, device=tokens.device).expand(*flat.shape[:-1], -1).contiguous()
+    starts = torch.searchsorted(flat.gather(-1, order), rows)
+    return Plan(index, order, starts)
+
+
+def lookup(table: Float[Tensor, "rows width"], plan: Plan) -> Float[Tensor, "example position width"]:
+    """table[index]"""
+    if table.shape[-1] == 1 and not table.is_cuda:  # plain indexing: its transpose is short enough for a CPU
+        return table.squeeze(-1).gather(-1, plan.row.flatten(-2)).view(*plan.row.shape, 1)
+    return _Lookup.apply(table, *plan)
+
+
+def pool(
+    table: Float[Tensor, "rows width"], weight: Float[Tensor, "example position"], plan: Plan
+) -> Float[Tensor, "example width"]:
+    """h = Σ_j weight_j · table[index_j], without ever holding the looked-up rows."""
+    return _Pool.apply(table, weight, *plan)
+
+
+def read_sums(reads: Float[Tensor, "example position width"], plan: Plan) -> Float[Tensor, "rows width"]:
+    """For each row, the sum of `reads` over the places that read it: the transpose of `lookup`."""
+    return _ReadSums.apply(reads, *plan)
+
+
+def _lay_out(lanes: int, rows: int, plan: Plan, in_dims: tuple[int | None, ...]) -> Plan:
+    """The plans of all lanes as one plan over their tables laid one after another."""
+    index, order, starts = _stacked(lanes, plan, in_dims)
+    reads = order.shape[-1]
+    lane = torch.arange(lanes, device=index.device)
+    return Plan(
+        (index + (lane * rows)[:, None, None]).flatten(0, 1),
+        (order + (lane * reads)[:, None]).flatten(),
+        (starts + (lane * reads)[:, None]).flatten(),
+    )
+
+
+def added(token: Float[Tensor, "token width"], place: Float[Tensor, "position width"]) -> Float[Tensor, "rows width"]:
+    """The table whose row of a token at a position is the sum of both."""
+    if usable_on(token.device):
+        return _Added.apply(token, place)
+    return (token.unsqueeze(-2) + place.unsqueeze(-3)).flatten(-3, -2)
+
+
+def distances(
+    table: Float[Tensor, "rows width"], point: Float[Tensor, "example width"], plan: Plan
+) -> Float[Tensor, "example position"]:
+    """‖table[index_j] − point‖; no gradient."""
+    return _Distances.apply(table.detach(), point.detach(), plan.row)
+
+
+def _stacked(lanes: int, plan: tuple[Tensor, ...], in_dims: tuple[int | None, ...]) -> Plan:
+    """The plans of all lanes, each with its own row numbers."""
+    return Plan(*(_batched(lanes, tensor, dim) for tensor, dim in zip(plan, in_dims, strict=True)))
+
+
+def _batched(lanes: int, tensor: Tensor, dim: int | None) -> Tensor:
+    return tensor.movedim(dim, 0) if dim is not None else tensor.expand(lanes, *tensor.shape)
+
+
+def _gather(table: Tensor, index: Tensor) -> Tensor:
+    if usable_on(table.device):
+        from .triton.lookup import gather
+
+        return gather(table, index)
+    return table[index]
+
+
+def _pool_forward(table: Tensor, weight: Tensor, index: Tensor) -> Tensor:
+    if usable_on(table.device):
+        from .triton.lookup import pool_forward
+
+        return pool_forward(table, weight, index)
+    return F.embedding_bag(index, table, mode="sum", per_sample_weights=weight)
+
+
+def _pool_weight_backward(grad: Tensor, table: Tensor, index: Tensor) -> Float[Tensor, "example position"]:
+    """What reaches the weight of each read: grad · table[index]."""
+    if usable_on(table.device):
+        from .triton.lookup import pool_weight_backward
+
+        return pool_weight_backward(grad, table, index)
+    examples, positions = index.shape
+    backward = torch.ops.aten._embedding_bag_per_sample_weights_backward
+    bags = _bags(examples, positions, grad.device)
+    return backward(grad.contiguous(), table, index.reshape(-1), *bags, 0, -1).view(examples, positions)
+
+
+@functools.lru_cache(maxsize=8)
+def _bags(examples: int, positions: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Where the reads of each example begin, and whose read each is."""
+    begin = torch.arange(0, examples * positions, positions, device=device)
+    return begin, torch.arange(examples, device=device).repeat_interleave(positions)
+
+
+def _row_sums(source: Tensor, plan: Plan, weight: Tensor | None, reads_per_source: int) -> Float[Tensor, "rows width"]:
+    """Σ over the reads of each row of weight[read] · source[read // reads_per_source]: the transpose of a look-up."""
+    if usable_on(source.device):
+        from .triton.lookup import row_sums
+
+        return row_sums(source, plan.order, plan.starts, weight, reads_per_source)
+    factors = None if weight is None else weight.reshape(-1).index_select(0, plan.order)
+    return F.embedding_bag(
+        plan.order // reads_per_source, source.contiguous(), plan.starts, mode="sum", per_sample_weights=factors
+    )
+
+
+class _Lookup(torch.autograd.Function):
+    @staticmethod
+    def forward(table: Tensor, index: Tensor, order: Tensor, starts: Tensor) -> Tensor:
+        return _gather(table, index)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.plan = inputs[1:]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return _ReadSums.apply(grad, *ctx.plan), None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, table: Tensor, *plan: Tensor) -> Any:
+        lanes = info.batch_size
+        table = _batched(lanes, table, in_dims[0])
+        if usable_on(table.device):
+            return _Lookup.apply(table, *_stacked(lanes, plan, in_dims[1:])), 0
+        rows, width = table.shape[1:]
+        flat = _lay_out(lanes, rows, Plan(*plan), in_dims[1:])
+        out = _Lookup.apply(table.reshape(lanes * rows, width), *flat)
+        return out.unflatten(0, (lanes, -1)), 0
+
+
+class _Pool(torch.autograd.Function):
+    @staticmethod
+    def forward(table: Tensor, weight: Tensor, index: Tensor, order: Tensor, starts: Tensor) -> Tensor:
+        return _pool_forward(table, weight, index)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        table, weight, *rest = ctx.saved_tensors
+        plan = Plan(*rest)
+        wanted = ctx.needs_input_grad
+        if torch.is_grad_enabled():  # to be differentiated again: the same sums from operations that can be
+            reads = weight[..., None] * grad[..., None, :]
+            looked_up = lookup(table, plan)
+            return _ReadSums.apply(reads, *plan), (looked_up * grad[..., None, :]).sum(-1), None, None, None
+        to_table = _row_sums(grad, plan, weight, plan.shape[-1]) if wanted[0] else None
+        to_weight = _pool_weight_backward(grad, table, plan.row) if wanted[1] else None
+        return to_table, to_weight, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, table: Tensor, weight: Tensor, *plan: Tensor) -> Any:
+        lanes = info.batch_size
+        table, weight = _batched(lanes, table, in_dims[0]), _batched(lanes, weight, in_dims[1])
+        if usable_on(table.device):
+            return _Pool.apply(table, weight, *_stacked(lanes, plan, in_dims[2:])), 0
+        rows, width = table.shape[1:]
+        flat = _lay_out(lanes, rows, Plan(*plan), in_dims[2:])
+        out = _Pool.apply(table.reshape(lanes * rows, width), weight.flatten(0, 1), *flat)
+        return out.unflatten(0, (lanes, -1)), 0
+
+
+class _ReadSums(torch.autograd.Function):
+    @staticmethod
+    def forward(reads: Tensor, row: Tensor, order: Tensor, starts: Tensor) -> Tensor:
+        return _row_sums(reads.flatten(-3, -2), Plan(row, order, starts), None, 1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.plan = inputs[1:]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return _Lookup.apply(grad, *ctx.plan), None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, reads: Tensor, *plan: Tensor) -> Any:
+        lanes = info.batch_size
+        if usable_on(reads.device):
+            return _ReadSums.apply(_batched(lanes, reads, in_dims[0]), *_stacked(lanes, plan, in_dims[1:])), 0
+        rows = plan[2].shape[-1]
+        flat = _lay_out(lanes, rows, Plan(*plan), in_dims[1:])
+        out = _ReadSums.apply(_batched(lanes, reads, in_dims[0]).flatten(0, 1), *flat)
+        return out.unflatten(0, (lanes, -1)), 0
+
+
+class _Added(torch.autograd.Function):
+    """On a GPU: two kernels in place of a broadcast and two sums."""
+
+    @staticmethod
+    def forward(token: Tensor, place: Tensor) -> Tensor:
+        from .triton.lookup import added
+
+        alone = token.ndim == 2
+        out = added(token[None], place[None]) if alone else added(token, place)
+        return out[0] if alone else out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.tokens = inputs[0].shape[-2]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        if torch.is_grad_enabled():  # to be differentiated again
+            table = grad.unflatten(-2, (ctx.tokens, -1))
+            return table.sum(-2), table.sum(-3)
+        from .triton.lookup import added_backward
+
+        alone = grad.ndim == 2
+        found = added_backward(grad[None] if alone else grad, ctx.tokens)
+        return tuple(t[0] for t in found) if alone else found
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, token: Tensor, place: Tensor) -> Any:
+        lanes = info.batch_size
+        return _Added.apply(_batched(lanes, token, in_dims[0]), _batched(lanes, place, in_dims[1])), 0
+
+
+class _Distances(torch.autograd.Function):
+    @staticmethod
+    def forward(table: Tensor, point: Tensor, row: Tensor) -> Tensor:
+        if usable_on(table.device):
+            from .triton.lookup import distances
+
+            return distances(table, point, row)
+        return (table[row] - point[:, None]).norm(dim=-1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, table: Tensor, point: Tensor, row: Tensor) -> Any:
+        lanes = info.batch_size
+        table, point, row = (_batched(lanes, t, d) for t, d in zip((table, point, row), in_dims, strict=True))
+        if usable_on(table.device):
+            return _Distances.apply(table, point, row), 0
+        flat = (row + (torch.arange(lanes, device=row.device) * table.shape[1])[:, None, None]).flatten(0, 1)
+        return _Distances.apply(table.flatten(0, 1), point.flatten(0, 1), flat).unflatten(0, (lanes, -1)), 0

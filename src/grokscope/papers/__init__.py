@@ -1,0 +1,1 @@
+"""The papers: experiments, rules, equations, audit and figures of each. The instrument never imports them."""

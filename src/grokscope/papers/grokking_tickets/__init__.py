@@ -1,0 +1,1 @@
+"""Bridging Lottery Ticket and Grokking: Understanding Grokking from Inner Structure of Networks."""

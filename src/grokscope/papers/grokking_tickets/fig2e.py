@@ -1,0 +1,49 @@
+"""Figures 2e and 14b: sparse parity (Merrill et al. 2023) by a two-layer network, trained by SGD on small batches."""
+
+from __future__ import annotations
+
+from ...config import Log, RunConfig
+from ...experiments.base import Claim, experiment
+from ...figures import train_and_test
+from ...models.mlp import MLP
+from ...optim.sgd import SGD
+from ...tasks.parity import Parity
+from .common import DENSE, PAPER, TICKET
+from .fig2a import CLAIMS
+from .figures.structure import structure_change
+from .rules import structure_moves_with_accuracy
+
+PARITY = RunConfig(
+    task=Parity(n=40, k=3, form="signs", train_size=1000, test_size=1000),
+    model=MLP(depth=2, width=200),
+    loss="mse",
+    optim=SGD(lr=0.1, weight_decay=0.01, warmup=0.0, clip=0.0),
+    batch_size=32,
+    epochs=400,
+    log=Log(every=5, keep=10),
+)
+
+experiment(
+    name="gt-fig2e",
+    also=("gt-fig2", "gt-fig14"),
+    paper=PAPER,
+    title="Tickets for sparse parity",
+    question="Does a ticket end the delay for sparse parity?",
+    base=PARITY,
+    arms=DENSE | TICKET,
+    quick={"epochs": 200},
+    quick_seeds=2,
+    claims=[
+        *CLAIMS,
+        Claim(
+            name="together",
+            statement="The subnetwork changes most while test accuracy rises most.",
+            rule="After memorisation, the interval between checkpoints with the largest gain in test accuracy is among the quarter "
+            "with the largest Jaccard distance: holds if so in at least 80 % of the runs that gain at all.",
+            judge_all=structure_moves_with_accuracy(["dense"]),
+        ),
+    ],
+    pictures={"accuracy": train_and_test},
+    probes=("jaccard",),
+    plots={"structure": structure_change},
+)

@@ -1,0 +1,124 @@
+"""Periodic neurons: Fourier entropy over epochs, what neurons read, and their spectra (grokking tickets, Figures 8, 17 and 18).
+
+The last two are drawn from the table of the probe `neurons`: a row a matrix, with a line a neuron.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ....figures.data import RunCurves, Values, by_arm, first_seed, need, probed, recorded
+from ....figures.layout import all_epochs, legend_beside, log_epochs, overlay, overlay_entries, wrapped
+from ....figures.style import PAGE_WIDTH, arm_colours, styled
+from ....store.blocks import numbers_of
+
+if TYPE_CHECKING:
+    from ....store.results import Results
+
+LABELS = {
+    "fourier_entropy_in": "Fourier entropy,\nreads (nats)",
+    "fourier_entropy_out": "Fourier entropy,\nwrites (nats)",
+    "test_accuracy": "test accuracy\n(fraction)",
+}
+LINES = 8
+"""Neurons whose weights are drawn as lines."""
+
+
+@styled
+def fourier_entropy_over_time(runs: Sequence[RunCurves], *, ordered: bool = False) -> Figure:
+    """Fourier entropy of what the neurons read and write, above the test accuracy: does the one fall when the other rises?
+
+    ordered   colour the arms in their order, as for a setting that grows
+    """
+    need(runs, "fourier_entropy_in")
+    colours = arm_colours(list(by_arm(runs)), ordered=ordered)
+    rows = [column for column in LABELS if recorded(runs, column)]
+    figure = Figure(figsize=(0.75 * PAGE_WIDTH, 0.5 + 1.25 * len(rows)))
+    axes: Sequence[Axes] = figure.subplots(len(rows), 1, sharex=True)
+    for ax, column in zip(axes, rows, strict=True):
+        log_epochs(ax, *all_epochs(runs))
+        overlay(ax, runs, column, colours)
+        ax.set_ylabel(LABELS[column])
+        ax.tick_params(labelbottom=ax is axes[-1])
+    axes[-1].set_xlabel("epoch")
+    legend_beside(figure, overlay_entries(runs, colours))
+    return figure
+
+
+@styled
+def neuron_weights(results: Results) -> Figure:
+    """What neurons read from every operand: a row an arm, a column a checkpoint, a line a neuron.
+
+    Of the run with the lowest seed; the eight neurons that read most at its last checkpoint, each drawn around a height of its own.
+    """
+    figure, cells = _grid(results, "reads")
+    for arm in cells.values():
+        last = arm[-1][1]
+        chosen = np.argsort(-np.linalg.norm(last, axis=1), kind="stable")[:LINES]
+        step = 1.1 * max(float(np.ptp(matrix[chosen], axis=1).max()) for _, matrix in arm)
+        for ax, matrix in arm:
+            for line, neuron in enumerate(chosen):
+                ax.plot(matrix[neuron] - line * step, color="#0072B2", lw=0.8)
+            ax.set_yticks([-line * step for line in range(len(chosen))], [str(neuron) for neuron in chosen])
+            ax.set_xlim(0, matrix.shape[1] - 1)
+            ax.grid(visible=False)
+    return _labelled(figure, cells, "operand")
+
+
+@styled
+def neuron_spectra(results: Results) -> Figure:
+    """How strongly each neuron reads each frequency: a row an arm, a column a checkpoint, a line of pixels a neuron.
+
+    Of the run with the lowest seed. Neurons are sorted by their strongest frequency at its last checkpoint; colours go from 0
+    to the largest amplitude of the arm. The constant part (frequency 0) is left out.
+    """
+    figure, cells = _grid(results, "spectrum")
+    for arm in cells.values():
+        last = arm[-1][1][:, 1:]
+        order = np.argsort(last.argmax(axis=1), kind="stable")
+        top = max(float(matrix[:, 1:].max()) for _, matrix in arm)
+        for ax, matrix in arm:
+            extent = (0.5, matrix.shape[1] - 0.5, len(matrix), 0)
+            shown = matrix[order][:, 1:]
+            image = ax.imshow(
+                shown, aspect="auto", cmap="viridis", vmin=0, vmax=top, extent=extent, interpolation="none"
+            )
+            ax.set_yticks([])
+            ax.grid(visible=False)
+        figure.colorbar(image, ax=[ax for ax, _ in arm], label="|F(ω)|", pad=0.01)
+    return _labelled(figure, cells, "frequency ω")
+
+
+Cells = dict[str, list[tuple[Axes, Values]]]
+"""The panels of each arm with their matrices, in order of epochs."""
+
+
+def _grid(results: Results, what: str) -> tuple[Figure, Cells]:
+    """Panels for one kind of matrix: a row an arm, a column a checkpoint, with epochs as titles."""
+    neurons = probed(results, "neurons")
+    rows = neurons[neurons["what"] == what]
+    arms = {str(arm): first_seed(own) for arm, own in rows.groupby("arm", sort=False)}
+    columns = max(len(own) for own in arms.values())
+    figure = Figure(figsize=(PAGE_WIDTH, 0.4 + 1.75 * len(arms)))
+    axes = figure.subplots(len(arms), columns, squeeze=False)
+    cells: Cells = {}
+    for line, (arm, own) in zip(axes, arms.items(), strict=True):
+        for ax in line[len(own) :]:
+            ax.set_axis_off()
+        cells[arm] = [(ax, numbers_of(row)) for ax, row in zip(line, own.to_dict("records"), strict=False)]
+        for ax, epoch in zip(line, own["epoch"], strict=False):
+            ax.set_title(f"epoch {epoch:,}", fontweight="normal")
+    return figure, cells
+
+
+def _labelled(figure: Figure, cells: Cells, label: str) -> Figure:
+    for name, arm in cells.items():
+        arm[0][0].set_ylabel(f"{wrapped(name, 24)}\nneuron")
+        for ax, _ in arm:
+            ax.set_xlabel(label if name == list(cells)[-1] else "")
+    return figure

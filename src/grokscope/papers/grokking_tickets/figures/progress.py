@@ -1,0 +1,50 @@
+"""Restricted and excluded loss beside the losses (Nanda et al. 2023, §5.1), from the table of the probe `progress`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ....figures.data import RunCurves, by_arm, probed
+from ....figures.layout import draw_seeds, legend, log_values, panels, subtitle
+from ....figures.style import TRAIN_COLOUR, styled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ....store.results import Results
+
+LINES = {
+    "train_loss": ("training loss", TRAIN_COLOUR, (0, (4, 1.6))),
+    "test_loss": ("test loss", "#0072B2", "-"),
+    "restricted_loss": ("restricted loss: key frequencies alone", "#009E73", "-"),
+    "excluded_loss": ("excluded loss: without them, training set", "#D55E00", "-"),
+}
+"""Column: name in the legend, colour and dashes."""
+
+
+@styled
+def progress_measures(results: Results) -> Figure:
+    """One panel an arm: does the restricted loss fall, and the excluded loss rise, before the test loss falls?"""
+    progress = probed(results, "progress")
+    runs = [
+        RunCurves(arm=str(arm), seed=int(seed), metrics=own)
+        for (arm, seed, _), own in progress.groupby(["arm", "seed", "run"], sort=False)
+    ]
+    figure, axes = panels(runs, {"cross-entropy (nats)": 1.9})
+    for ax, (arm, members) in zip(axes[0], by_arm(runs).items(), strict=True):
+        for column, (label, colour, dashes) in LINES.items():
+            draw_seeds(ax, members, column, colour, label, ls=dashes, lw=1.2)
+        subtitle(ax, _key(progress[progress["arm"] == arm]))
+    log_values(axes[0, 0])
+    legend(figure, [(Line2D([], [], color=colour, ls=ls, lw=1.2), label) for label, colour, ls in LINES.values()])
+    return figure
+
+
+def _key(rows: pd.DataFrame) -> str:
+    """How many key frequencies the runs have."""
+    counts = sorted({1 + words.count(",") for words in rows["key_frequencies"]})
+    span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{span} key frequenc{'y' if counts[-1] == 1 else 'ies'}"

@@ -1,0 +1,123 @@
+"""How the subnetwork changes (grokking tickets, Figures 7 and 14) and what it looks like (Figures 20 and 21).
+
+PrunedInit from the tables of the probes `jaccard` and `masks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from ....figures.data import RunCurves, first_seed, probed
+from ....figures.layout import legend, linear_epochs, panels, subtitle, wrapped
+from ....figures.style import PAGE_WIDTH, SMALL, arm_colours, styled
+from ....store.blocks import flags_of, numbers_of
+
+if TYPE_CHECKING:
+    from ....store.results import Results
+
+ALL = "all"
+"""The layer that stands for all weights together."""
+DASHES = (0, (3, 1.2))
+STRONG = 0.98
+"""Share of the weights whose size gets a colour of its own; larger ones share the strongest."""
+KEPT = ListedColormap(["white", "#222222"])
+
+
+@styled
+def structure_change(results: Results) -> Figure:
+    """One column an arm: change of test accuracy between checkpoints above, Jaccard distance of their masks below, a line a layer.
+
+    Of the run with the lowest seed: a median over seeds that change at different epochs would show neither. The vertical line
+    stands at the largest change of test accuracy.
+    """
+    jaccard = probed(results, "jaccard")
+    runs = [_curves(str(arm), first_seed(own)) for arm, own in jaccard.groupby("arm", sort=False)]
+    layers = list(dict.fromkeys(jaccard["layer"]))
+    looks = _looks(layers)
+    figure, axes = panels(runs, {"change of\ntest accuracy": 0.9, "Jaccard distance": 1.5})
+    for arm, run in enumerate(runs):
+        above, below = axes[:, arm]
+        epochs, change = run.series("accuracy_change")
+        above.plot(epochs, change, color="#666666", gid="change")
+        for layer in layers:
+            below.plot(*run.series(layer), **looks[layer], gid=layer)
+        for ax in (above, below):
+            ax.axvline(epochs[np.nanargmax(np.abs(change))], color="black", lw=0.8, ls="--", zorder=1, gid="largest")
+        count = jaccard.loc[jaccard["arm"] == run.arm, "seed"].nunique()
+        subtitle(above, f"seed {run.seed}" + (f" of {count} seeds" if count > 1 else ""))
+    linear_epochs(axes[0, 0], max(run.last_epoch for run in runs))
+    axes[1, 0].set_ylim(bottom=0)
+    entries = [(Line2D([], [], **looks[layer]), layer) for layer in layers]
+    legend(figure, [*entries, (Line2D([], [], color="black", lw=0.8, ls="--"), "largest change of test accuracy")])
+    return figure
+
+
+def _looks(layers: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """How the line of each layer is drawn: black for all together, else a colour of the palette, dashed the second time."""
+    single = [layer for layer in layers if layer != ALL]
+    palette = [colour for colour in arm_colours([str(n) for n in range(7)]).values() if colour != "#000000"]
+    looks: dict[str, dict[str, Any]] = {
+        layer: {"color": palette[n % len(palette)], "lw": 1.2, "ls": "-" if n < len(palette) else DASHES}
+        for n, layer in enumerate(single)
+    }
+    return looks | {ALL: {"color": "black", "lw": 2.0}}
+
+
+def _curves(arm: str, rows: pd.DataFrame) -> RunCurves:
+    """One run's distances with a column a layer."""
+    wide = rows.pivot(index="epoch", columns="layer", values="distance")
+    change = rows.drop_duplicates("epoch").set_index("epoch")["accuracy_change"]
+    return RunCurves(arm=arm, seed=int(rows["seed"].iloc[0]), metrics=wide.assign(accuracy_change=change).reset_index())
+
+
+@styled
+def weights_and_masks(results: Results, *, weights: bool = True) -> Figure:
+    """The matrices of each arm: a column a layer, weights above (blue below 0, red above) and what the mask keeps (dark) below.
+
+    Of the run with the lowest seed; of a large matrix the first rows and columns.
+
+    weights   whether to show the weights, or the masks alone
+    """
+    masks = probed(results, "masks")
+    arms = {str(arm): first_seed(own) for arm, own in masks.groupby("arm", sort=False)}
+    layers = list(dict.fromkeys(masks["layer"]))
+    kinds = ["weights", "mask"] if weights else ["mask"]
+    figure = Figure(figsize=(PAGE_WIDTH, 0.4 + 1.1 * len(arms) * len(kinds)))
+    axes = figure.subplots(len(arms) * len(kinds), len(layers), squeeze=False)
+    for ax in axes.flat:
+        ax.grid(visible=False)
+        ax.set_xticks([])
+        ax.set_yticks([])
+    for number, (arm, own) in enumerate(arms.items()):
+        lines = axes[number * len(kinds) : (number + 1) * len(kinds)]
+        for line, kind in zip(lines, kinds, strict=True):
+            line[0].set_ylabel(f"{wrapped(arm, 22)}\n{kind}")
+        for cells in own.to_dict("records"):
+            place = layers.index(cells["layer"])
+            if weights:
+                numbers = numbers_of(cells)
+                top = float(np.quantile(np.abs(numbers), STRONG)) or cells["scale"]
+                _draw(lines[0, place], numbers, cmap="RdBu_r", vmin=-top, vmax=top)
+            _draw(lines[-1, place], flags_of(cells["mask"], cells["rows"], cells["columns"]), cmap=KEPT, vmin=0, vmax=1)
+            if number == 0:
+                lines[0, place].set_title(_title(cells), fontweight="normal", size=SMALL)
+    return figure
+
+
+def _draw(ax: Axes, matrix: NDArray[Any], **how: Any) -> None:
+    ax.imshow(matrix, aspect="auto", interpolation="none", **how)
+
+
+def _title(cells: dict[str, Any]) -> str:
+    """The layer's name, how much of it is shown, and its size where that is more."""
+    shown = f"{cells['rows']} × {cells['columns']}"
+    return f"{cells['layer']}\n{shown}" + ("" if shown == cells["size"] else f"\nof {cells['size']}")

@@ -1,0 +1,1 @@
+"""Explaining Grokking in Transformers through the Lens of Inductive Bias (Singh, Misra & Orvieto 2026)."""

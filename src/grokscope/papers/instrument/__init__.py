@@ -1,0 +1,1 @@
+"""Experiments about grokscope itself: does what makes it fast change what it finds?"""

@@ -1,0 +1,1 @@
+"""Grokking as Structural Inference: Transformers Need Bayesian Lottery Tickets."""

@@ -1,0 +1,1 @@
+"""Figures of structural inference, and of the audit of its statements."""

@@ -1,0 +1,170 @@
+"""From stored runs to a page: arms by what differs between the runs, phases by the analysis, pictures, tables, the command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..analysis import compare, find_phases, summarise
+from ..config import RunConfig
+from ..describe import differences, field_docs
+from ..errors import ConfigError, StoreError
+from ..figures import RunCurves
+from ..settings import flatten
+from ..store import RunInfo, read_metrics, save_file
+from . import Page, Picture, RunRow, Section, Setting, render, standard_pictures
+
+
+def curves_of(runs: Sequence[RunInfo], arms: Sequence[str]) -> list[RunCurves]:
+    """Each run's metrics with what the analysis finds in them."""
+    curves = []
+    for run, arm in zip(runs, arms, strict=True):
+        metrics = read_metrics(run).to_pandas()
+        if metrics.empty:
+            raise StoreError(f"run {run.id} has no measurements yet")
+        phases = find_phases(metrics)
+        positions, informative = position_names(RunConfig.from_dict(run.config))
+        curves.append(
+            RunCurves(
+                arm=arm,
+                seed=run.config["seed"],
+                metrics=metrics,
+                phases=[(span.name, span.start, span.end) for span in phases.borders],
+                t_mem=run.summary.get("t_mem"),
+                t_grok=run.summary.get("t_grok"),
+                positions=positions,
+                informative=informative,
+            )
+        )
+    return curves
+
+
+def position_names(config: RunConfig) -> tuple[list[str], list[int]]:
+    """a, b … for operands where they always stand at the same places, · for distractors, = for the query."""
+    if not config.task.knows_informative or not config.model.has_attention:
+        return [], []
+    informative = config.task.split(config.seed).test.marked
+    length = informative.shape[1]
+    if bool((informative != informative[0]).any()):
+        return [*(f"position {j + 1}" for j in range(length - 1)), "="], []
+    operands = informative[0].nonzero().flatten().tolist()
+    names, distractors = [], 0
+    for j in range(length - 1):
+        distractors += j not in operands
+        names.append(_letter(operands.index(j)) if j in operands else f"distractor {distractors}")
+    return [*names, "="], operands
+
+
+def _letter(number: int) -> str:
+    return "abcdefghijklmnopqrstuvwxyz"[number] if number < 26 else f"operand {number + 1}"
+
+
+def table_of(runs: Sequence[RunInfo], arms: Sequence[str]) -> pd.DataFrame:
+    """One row a run, for statistics."""
+    times = ("t_mem", "t_grok", "tau_grok", "test_accuracy")
+    rows = [
+        {"arm": arm, "seed": run.config["seed"], "epoch": run.epoch, **{key: run.summary.get(key) for key in times}}
+        for run, arm in zip(runs, arms, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+def statistics(table: pd.DataFrame) -> list[str]:
+    """Per arm: median grokking time with its interval, and the runs that never grokked; between arms: log-rank."""
+    lines = []
+    for arm, row in summarise(table, "arm").iterrows():
+        # a median exists once half of the runs have grokked
+        middle = "no median" if pd.isna(row["median"]) else f"median {row['median']:,.0f} epochs"
+        spread = "" if pd.isna(row["fastest"]) else f" ({row['fastest']:,.0f} to {row['slowest']:,.0f})"
+        lines.append(f"{arm}: {middle}{spread}, {int(row['runs'] - row['never'])} of {int(row['runs'])} runs grokked.")
+    if table["arm"].nunique() > 1:
+        for pair in compare(table, "arm").pairs.itertuples():
+            lines.append(
+                f"{pair.arm} against {pair.other}: log-rank p = {pair.p:.3g}, {pair.p_holm:.3g} after Holm's correction."
+            )
+    return lines
+
+
+def build_page(
+    runs: Sequence[RunInfo],
+    *,
+    command: str,
+    title: str = "Grokking runs",
+    lead: str = "",
+    arms: Sequence[str] | None = None,
+    meanings: Mapping[str, str] | None = None,
+    verdict: Sequence[str] | None = None,
+    what: Sequence[str] = (),
+    sections: Sequence[Section] = (),
+) -> tuple[str, tuple[Picture, ...]]:
+    """The page as HTML, and its pictures. `arms` names each run's condition; by default by what differs."""
+    if not runs:
+        raise ConfigError("runs", "there are none to report on")
+    arms = differences([run.config for run in runs]) if arms is None else arms
+    table = table_of(runs, arms)
+    medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summarise(table, "arm")["median"].items()}
+    pictures = standard_pictures(curves_of(runs, arms), medians)
+    page = Page(
+        title=title,
+        lead=lead,
+        verdict=tuple(statistics(table) if verdict is None else verdict),
+        what=tuple(what),
+        arms=tuple((arm, (meanings or {}).get(arm, "")) for arm in dict.fromkeys(arms)),
+        settings=tuple(settings_of(runs)),
+        pictures=pictures,
+        sections=tuple(sections),
+        runs=tuple(
+            RunRow(
+                id=run.id,
+                arm=arm,
+                seed=run.config["seed"],
+                status=run.status,
+                epochs=run.epoch,
+                seconds=run.seconds,
+                **{key: run.summary.get(key) for key in ("t_mem", "t_grok", "train_accuracy", "test_accuracy")},
+            )
+            for run, arm in zip(runs, arms, strict=True)
+        ),
+        command=command,
+        versions=tuple(_versions(runs[0].manifest)),
+    )
+    return render(page), pictures
+
+
+def settings_of(runs: Sequence[RunInfo]) -> list[Setting]:
+    """Every setting with its values and meaning."""
+    flat = [flatten(run.config) for run in runs]
+    configs = [RunConfig.from_dict(run.config) for run in runs]
+    docs: dict[str, str] = dict(field_docs(RunConfig))
+    for config in configs:
+        for part in RunConfig.PARTS:
+            docs |= {f"{part}.{name}": doc for name, doc in field_docs(type(getattr(config, part))).items()}
+    names = dict.fromkeys(name for settings in flat for name in settings)
+    rows = []
+    for name in names:
+        values = list(dict.fromkeys(_word(settings[name]) for settings in flat if name in settings))
+        rows.append(Setting(name=name, value=", ".join(values), meaning=docs.get(name, "").split("\n")[0]))
+    return rows
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "–"
+    return "–" if value in (None, "") else str(value)
+
+
+def _versions(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name, str(value)) for name, value in flatten(manifest).items() if value is not None and name != "created"]
+
+
+def save_picture(folder: Path, picture: Picture) -> None:
+    """One picture as files of its own, for a paper or a slide."""
+    save_file(folder / f"{picture.name}.svg", picture.svg)
+    save_file(folder / f"{picture.name}.png", picture.png)

@@ -1,0 +1,1 @@
+"""A stored run as an object, and its network."""

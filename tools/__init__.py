@@ -1,0 +1,1 @@
+"""Tools for a source checkout: index of equations, speed page, adversaries of inequalities. Not in the wheel."""
