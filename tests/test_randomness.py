@@ -3,7 +3,7 @@
 import torch
 from torch.func import vmap
 
-from grokscope.randomness import counter_normal, counter_uniform, stream
+from grokscope.randomness import Key, stream
 
 
 def test_streams_depend_on_seed_and_purpose_alone():
@@ -18,7 +18,7 @@ def test_streams_depend_on_seed_and_purpose_alone():
 
 
 def test_counters_have_the_moments_of_their_distribution():
-    many = torch.stack([counter_uniform(torch.tensor(7), torch.tensor(step), (1000,)) for step in range(50)])
+    many = torch.stack([Key(torch.tensor(7), torch.tensor(step)).uniform("a", (1000,)) for step in range(50)])
     assert 0 < many.min()
     assert many.max() < 1
     assert abs(many.mean() - 0.5) < 0.01
@@ -27,14 +27,14 @@ def test_counters_have_the_moments_of_their_distribution():
     steps = torch.corrcoef(torch.stack([many[:-1].flatten(), many[1:].flatten()]))[0, 1]
     assert max(abs(neighbours), abs(steps)) < 0.02
     assert many.unique().numel() > 0.99 * many.numel()
-    normal = counter_normal(torch.tensor(7), torch.tensor(3), (20000,))
+    normal = Key(torch.tensor(7), torch.tensor(3)).normal("a", (20000,))
     assert abs(normal.mean()) < 0.03
     assert abs(normal.std() - 1) < 0.03
 
 
 def test_counters_do_not_depend_on_the_lane():
     seeds, steps = torch.tensor([5, 9, 5]), torch.tensor([2, 2, 2])
-    stacked = vmap(lambda seed, step: counter_uniform(seed, step, (6,)))(seeds, steps)
+    stacked = vmap(lambda seed, step: Key(seed, step).uniform("a", (6,)))(seeds, steps)
     assert torch.equal(stacked[0], stacked[2])
-    assert torch.equal(stacked[1], counter_uniform(torch.tensor(9), torch.tensor(2), (6,)))
+    assert torch.equal(stacked[1], Key(torch.tensor(9), torch.tensor(2)).uniform("a", (6,)))
     assert not torch.equal(stacked[0], stacked[1])

@@ -1,14 +1,16 @@
 """Randomness is an argument: everything random in a run follows from the run's own seed and what it is for.
 
-On the host, `stream` gives a generator per purpose. Inside a training step, numbers come from counters: a hash of
-(seed, step, place). They need no state, do not depend on the lane or the neighbours, and a resumed run draws the same ones.
+On the host, `stream` gives a generator per purpose. Inside a training step, `Key` gives numbers from counters: a hash of
+(seed, step, purpose, place). They need no state and do not depend on the lane or the
+neighbours, and a resumed run draws the same ones.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -24,24 +26,39 @@ def stream(seed: int, purpose: str) -> Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") & ((1 << 63) - 1))
 
 
-def counter_uniform(seed: Tensor, step: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Numbers in (0, 1), one for each place of `shape`, from (seed, step, place) by integer mixing.
+class Key(NamedTuple):
+    """Where randomness comes from inside a step: numbers are a hash of the run's seed, the step, the purpose and the place."""
 
-    Xor-shift-multiply on 31-bit words keeps every product inside int64, so that all devices give the same numbers.
-    """
-    import torch
+    seed: Tensor
+    step: Tensor
 
-    place = torch.arange(math.prod(shape), device=seed.device).view(shape)
-    word = _mix(_mix(_mix(seed.long() & _MASK) + step.long() & _MASK) + place & _MASK)
-    return (word.to(torch.float32) + 0.5) / float(1 << 31)
+    def fold(self, purpose: str) -> Key:
+        """An independent key for one purpose, such as one weight of many."""
+        return Key(_mix(_mix(self.seed.long() & _MASK) + _word(purpose) & _MASK), self.step)
+
+    def uniform(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
+        """Numbers in (0, 1), one for each place of `shape`.
+
+        Xor-shift-multiply on 31-bit words keeps every product inside int64, so that all devices give the same numbers.
+        """
+        import torch
+
+        place = torch.arange(math.prod(shape), device=self.seed.device).view(shape)
+        word = _mix(_mix(self.fold(purpose).seed + self.step.long() & _MASK) + place & _MASK)
+        return (word.to(torch.float32) + 0.5) / float(1 << 31)
+
+    def normal(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
+        """Standard normal numbers (Box–Muller on two counters)."""
+        import torch
+
+        u = self.uniform(purpose, (2, *shape)).clamp(1e-7, 1 - 1e-7)
+        return torch.sqrt(-2 * torch.log(u[0])) * torch.cos(2 * torch.pi * u[1])
 
 
-def counter_normal(seed: Tensor, step: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Standard normal numbers (Box–Muller on two counters)."""
-    import torch
-
-    u = counter_uniform(seed, step, (2, *shape)).clamp(1e-7, 1 - 1e-7)
-    return torch.sqrt(-2 * torch.log(u[0])) * torch.cos(2 * torch.pi * u[1])
+@functools.cache
+def _word(purpose: str) -> int:
+    """A 31-bit number for a purpose."""
+    return int.from_bytes(hashlib.sha256(purpose.encode()).digest()[:4], "little") & _MASK
 
 
 def _mix(word: Tensor) -> Tensor:

@@ -25,6 +25,8 @@ class Registry(Generic[T]):
         self.package = package
         """The room whose files hold the entries."""
         self._entries: dict[str, T] = {}
+        self.code: dict[type, dict[str, Any]] = {}
+        """The methods of each entry as they were when it was registered."""
         self._loaded = False
         self._loading = threading.RLock()
 
@@ -35,6 +37,7 @@ class Registry(Generic[T]):
             self._entries[name] = entry
             if isinstance(entry, type):
                 entry.kind = name  # type: ignore[attr-defined]
+                self.code[entry] = {name: value for name, value in vars(entry).items() if callable(value)}
             return entry
 
         return add

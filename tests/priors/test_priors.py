@@ -7,12 +7,13 @@ import torch
 
 from grokscope.errors import ConfigError
 from grokscope.models import Output
-from grokscope.priors.base import Key, pooled_log_attention
+from grokscope.priors.base import pooled_log_attention
 from grokscope.priors.constraints import Constraints
 from grokscope.priors.entropy import Entropy
 from grokscope.priors.kl import KL
 from grokscope.priors.noise import Noise
 from grokscope.priors.sparsity import Sparsity
+from grokscope.randomness import Key
 from grokscope.tasks import Examples
 from grokscope.tasks.modular import Modular
 

@@ -1,7 +1,9 @@
-"""Many runs as one stacked program: `one_run.py` under vmap, on one buffer [lane, weight].
+"""Many runs as one stacked program: the functions of one run (objective, update, evaluation) under vmap, on one buffer
+[lane, weight].
 
 Each lane has its own data, numbers, optimizer state, step counter and mask. No operation mixes lanes, so what happens in
-one (NaN included) does not reach another. On a GPU a step and an evaluation are each one CUDA graph.
+one (NaN included) does not reach another. On a GPU a step and an evaluation are each one CUDA graph. On a CPU training uses
+programs of one lane, which need no vmap: a run's bits do not depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -17,11 +19,15 @@ from ..ops.graph import captured
 from ..ops.memory import keep_freed_memory
 from ..ops.triton import usable_on
 from ..optim.base import clip_scale
-from ..randomness import counter_uniform
+from ..randomness import Key
 from ..theory.contracts import values_unread
+from ..tickets.base import Ticket
 from .data import Batch, select, stack_like, with_plan
-from .one_run import OneRun, fields_of, hyper_of
+from .evaluation import Evaluation
+from .layout import Layout
+from .objective import Objective, hyper_of
 from .start import starting_point
+from .update import Update
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,14 +43,20 @@ _AHEAD = 32
 class Program:
     """`lanes` runs of the same signature as `template`."""
 
-    def __init__(self, template: RunConfig, lanes: int, device: torch.device):
+    def __init__(self, template: RunConfig, lanes: int, device: torch.device, fuse: bool = True):
+        """fuse   False computes every loss from logits"""
         if device.type == "cpu":
             keep_freed_memory()
         self.config = template
         self.lanes = lanes
         self.device = device
-        self.rules = OneRun(template)
-        self.shape, self.layout = self.rules.shape, self.rules.layout
+        self.shape = template.task.shape
+        self.layout = Layout(template.ticket.with_scores(template.model.parameters(self.shape)))
+        self.objective = Objective(template, device, fuse)
+        self.update = Update(template, self.layout)
+        self.evaluation = Evaluation(self.objective)
+        self.needs_no_vmap = self.objective.fused and type(template.ticket).effective is Ticket.effective
+        """Whether the fused loss takes the stacked weights as they are."""
         self.flat = torch.zeros(lanes, self.layout.size, device=device)
         # leaves that share the buffer's memory: an in-place change of `flat` is a change of the weights
         self.weights = {name: w.detach().requires_grad_() for name, w in self.layout.cut(self.flat).items()}
@@ -60,7 +72,7 @@ class Program:
         """Learning rates and strengths of the prior of the next steps."""
         self.train: Batch = {}
         self.test: Batch = {}
-        self._train_step, self._look = self._recorded()
+        self._train_step, self._evaluate = self._recorded()
 
     # ── lanes ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -85,7 +97,7 @@ class Program:
         self.seed[lane] = config.seed
         self._ahead.clear()
         if saved is None:
-            start = starting_point(config, self.rules, self._planned(data[0]), origin)
+            start = starting_point(config, self._planned(data[0]), origin)
             saved = {f"weight/{name}": weight for name, weight in start.weights.items()}
             saved |= {f"mask/{name}": lives for name, lives in start.mask.items()}
         for name, tensor in self._saved(lane).items():
@@ -97,7 +109,7 @@ class Program:
     def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
         if mask and self.mask is None:
             self.mask = torch.ones_like(self.flat)
-            self._train_step, self._look = self._recorded()  # what was recorded knows no mask
+            self._train_step, self._evaluate = self._recorded()  # what was recorded knows no mask
         if self.mask is not None:
             self.mask[lane] = 1.0
             for name, lives in self.layout.cut(self.mask[lane]).items():
@@ -163,14 +175,14 @@ class Program:
     def _recorded(self) -> tuple[Callable[[], None], Callable[[], dict[str, Tensor]]]:
         """The step and the evaluation, on a GPU as CUDA graphs."""
         if self.device.type != "cuda":
-            return self._eager_step, self._eager_look
+            return self._eager_step, self._eager_evaluation
         precision = self.config.precision
         step = captured(self._eager_step, self._changing, precision)
-        return step, captured(self._eager_look, lambda: [], precision)
+        return step, captured(self._eager_evaluation, lambda: [], precision)
 
     def close(self) -> None:
         """Forget what was recorded: it holds the program, and with it the memory, until the next collection of garbage."""
-        del self._train_step, self._look
+        del self._train_step, self._evaluate
 
     def _changing(self) -> list[Tensor]:
         """All that a step changes."""
@@ -184,45 +196,45 @@ class Program:
         grads = torch.autograd.grad(of, weights, factors, allow_unused=True, materialize_grads=True)
         with torch.no_grad():
             grad = self.layout.join(dict(zip(self.weights, grads, strict=True)))
-            if self.rules.is_plain_adamw:
+            if self.update.is_plain_adamw:
                 self._fused_adamw(grad, lr)
             else:
-                self._update(grad, lr)
+                self._apply_update(grad, lr)
             self.step += 1
 
     def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """What is differentiated, and the factor of each: the sum of both products is what the runs minimise, or has the same
-        gradient. A model that grades itself needs no vmap, which a CPU feels at every operation."""
-        if not (self.rules.as_stored and self.rules.fused(batch)):
-            total = self._each_run(self.rules.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
+        gradient."""
+        if not self.needs_no_vmap:
+            total = self._each_run(self.objective.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
             return [total], [torch.ones_like(total)]
-        task, out = self.rules.fused_loss(self.weights, batch)
+        task, out = self.objective.fused_loss(self.weights, batch)
         ones, target = torch.ones_like(task), batch.get("target")
-        weights = self.weights if self.config.constraint.qk_penalty else {}
-        if target is not None and not weights and out.log_attention is not None and out.log_attention.requires_grad:
+        if target is None and not self.config.constraint.qk_penalty:
+            return [task], [ones]
+        if target is not None and not self.config.constraint.qk_penalty and out.log_attention is not None:
             slope = self.config.prior.constant_gradient(target)
-            if slope is not None:
+            if slope is not None and out.log_attention.requires_grad:
                 return [task, out.log_attention], [ones, (beta[:, None, None] * slope).unsqueeze(2)]
-        penalties = self._each_run(self.rules.penalties)
-        numbers = self.rules.for_penalties(self.hyper)
-        return [task + penalties(weights, numbers, fields_of(out), target, beta, self.step, self.seed)], [ones]
+        penalties = self._each_run(self.objective.penalties)
+        return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [ones]
 
     def _scheduled(self) -> tuple[Tensor, Tensor]:
         """Learning rate and prior's strength of each run at this step. A CPU computes those of some steps at once."""
         if self.device.type == "cuda":
-            return vmap(self.rules.scheduled)(self.hyper, self.step)
+            return vmap(self.objective.scheduled)(self.hyper, self.step)
         if not self._ahead:
             steps = self.step + torch.arange(_AHEAD)[:, None]
-            rates, betas = vmap(vmap(self.rules.scheduled), (None, 0))(self.hyper, steps)
+            rates, betas = vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps)
             self._ahead.extend(zip(rates, betas, strict=True))
         return self._ahead.popleft()
 
-    def _update(self, grad: Tensor, lr: Tensor) -> None:
-        arguments = (self.flat, grad, self.state, self.hyper, lr, self.step)
+    def _apply_update(self, grad: Tensor, lr: Tensor) -> None:
+        arguments = (self.flat, grad, self.state, self.hyper, lr, self.step, self.seed)
         if self.mask is None:
-            flat, state = self._each_run(self.rules.update)(*arguments)
+            flat, state = self._each_run(self.update)(*arguments)
         else:
-            flat, state = self._each_run(self.rules.masked_update)(*arguments, self.mask)
+            flat, state = self._each_run(self.update.masked)(*arguments, self.mask)
         self.flat.copy_(flat)
         for room, tensors in state.items():
             for key, tensor in tensors.items():
@@ -233,7 +245,7 @@ class Program:
         if usable_on(self.device):
             from ..ops.triton.adamw import adamw_
         else:
-            from ..optim.adamw import adamw_
+            from ..ops.adamw import adamw_
         if self.mask is not None:
             grad = grad * self.mask
         scale = clip_scale(grad.norm(dim=1), self.hyper["optim.clip"])
@@ -249,7 +261,7 @@ class Program:
             return self.train
         per_epoch, examples = self.config.steps_per_epoch, self.shape.train_size
         epoch, place = self.step // per_epoch, self.step % per_epoch
-        key = vmap(lambda seed, epoch: counter_uniform(seed, epoch, (examples,)))(self.seed, epoch)
+        key = vmap(lambda seed, epoch: Key(seed, epoch).uniform("batch order", (examples,)))(self.seed, epoch)
         slice_ = (place * size)[:, None] + torch.arange(size, device=self.device)
         return self._planned(select(self.train, key.argsort(dim=1, stable=True).gather(1, slice_)))
 
@@ -260,22 +272,22 @@ class Program:
 
     def evaluate(self) -> dict[str, list[float]]:
         """Every registered measure of every lane."""
-        values = self._look()
+        values = self._evaluate()
         table = torch.stack(list(values.values())).cpu()
         return dict(zip(values, table.tolist(), strict=True))
 
-    def _eager_look(self) -> dict[str, Tensor]:
+    def _eager_evaluation(self) -> dict[str, Tensor]:
         train = self._planned(self.train) if self.config.batch_size else self.train
         offset = self._no_offset()
         weights = {name: weight.detach() for name, weight in self.weights.items()}
-        seen, cross_entropy = self._each_run(self.rules.observe)(weights, train, offset)
+        seen, cross_entropy = self._each_run(self.evaluation.observe)(weights, train, offset)
         gradient = torch.zeros_like(offset)
         if cross_entropy.requires_grad:  # not so when attention is frozen
             (gradient,) = torch.autograd.grad(cross_entropy.sum(), offset)
         seen = {name: tensor.detach() for name, tensor in seen.items()}
         observed = (seen, cross_entropy.detach(), gradient)
         with torch.no_grad():
-            measure = self._each_run(self.rules.measure)
+            measure = self._each_run(self.evaluation.measure)
             return measure(weights, self.hyper, *observed, train, self.test, self.step, self.seed)
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────

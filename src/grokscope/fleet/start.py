@@ -9,13 +9,13 @@ import torch
 from ..randomness import stream
 from ..tickets import Origin, PrunedInit, PruningContext
 from ..tickets.base import NoTicket
+from .objective import Objective
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from ..config import RunConfig
     from .data import Batch
-    from .one_run import OneRun
 
 
 def initial_weights(config: RunConfig, purpose: str = "weights") -> dict[str, Tensor]:
@@ -23,7 +23,7 @@ def initial_weights(config: RunConfig, purpose: str = "weights") -> dict[str, Te
     return config.model.init(config.task.shape, stream(config.seed, purpose))
 
 
-def starting_point(config: RunConfig, rules: OneRun, train: Batch, origin: Origin | None = None) -> PrunedInit:
+def starting_point(config: RunConfig, train: Batch, origin: Origin | None = None) -> PrunedInit:
     """The weights before the first step and the mask, if any.
 
     train    the training set, planned
@@ -32,14 +32,17 @@ def starting_point(config: RunConfig, rules: OneRun, train: Batch, origin: Origi
     weights = initial_weights(config)
     if isinstance(config.ticket, NoTicket):
         return PrunedInit(weights)
+    objective = Objective(config, torch.device("cpu"), fuse=False)
     # the signal is a product of many layers: tickets compute it in float64
-    ones = {"vectors": torch.ones_like(train["vectors"][:1], dtype=torch.float64)} if "vectors" in train else train
+    ones = train
+    if "vectors" in train:
+        ones = {"vectors": torch.ones_like(train["vectors"][:1], dtype=torch.float64), "labels": train["labels"][:1]}
     context = PruningContext(
         parameters=config.model.parameters(config.task.shape),
         weights=weights,
         fresh=lambda: initial_weights(config, "fresh weights"),
-        loss=lambda own: rules.example_losses(rules.forward(own, train), train).mean(),
-        signal=lambda own: rules.forward(own, ones).logits.sum(),
+        loss=lambda own: objective.example_losses(objective.forward(own, train), train).mean(),
+        signal=lambda own: objective.forward(own, ones).logits.sum(),
         generator=stream(config.seed, "ticket"),
         origin=origin,
     )

@@ -1,4 +1,7 @@
-"""What a measure is: a function from a view of one run to named scalars."""
+"""What a measure is: a function from a view of one run to named scalars.
+
+A view is plain data. Measures never call back into the model, so that any network can fill one.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..registry import Registry
-from ..shapes import Bool, Float
+from ..shapes import Bool, Float, Int
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ..models import Model, Output, Parameter
+    from ..models import Neurons, Output, Parameter
+    from ..randomness import Key
 
 measures: Registry[Callable[[View], dict[str, Tensor]]] = Registry("measure", "grokscope.measures")
 
@@ -23,15 +27,15 @@ class Side(NamedTuple):
     loss: Float[Tensor, "example"]
     """The run's own loss."""
     accuracy: Float[Tensor, ""]
-    """Share of right answers; for regression R², the share of the answers' variance that is explained, at least 0."""
+    """Share of correct answers; for regression R², the share of the answers' variance that is explained, at least 0."""
+    labels: Int[Tensor, "example"] | Float[Tensor, "example"]
     informative: Bool[Tensor, "example position"] | None
-    logits: Callable[[], Tensor]
-    """Computes what `answers` gives."""
+    """Which tokens decide the answer, where that is known."""
 
     @property
-    def answers(self) -> Float[Tensor, "example class"]:
-        """Logits at the query. No measure of ours needs them, so that most runs compute them only when asked for."""
-        return self.logits()
+    def logits(self) -> Float[Tensor, "example class"]:
+        """At the query."""
+        return self.out.answers
 
 
 class Starvation(NamedTuple):
@@ -43,6 +47,10 @@ class Starvation(NamedTuple):
     """∂CE/∂ℓ_j of each training example."""
     lipschitz: Float[Tensor, ""]
     """Upper bound on how fast the logits change with h."""
+    value_norm: Float[Tensor, ""]
+    """Upper bound on ‖W_V‖_op."""
+    sensitivity: Float[Tensor, "example head position"]
+    """s_j in ∂h/∂ℓ_j = s_j (v_j − h); α_j for softmax attention."""
     interaction_gradient: Float[Tensor, "head d d"]
     """∂CE/∂M of the mean cross-entropy."""
     embedding_norm: Float[Tensor, ""]
@@ -52,8 +60,8 @@ class Starvation(NamedTuple):
 class View(NamedTuple):
     """All that is known of one run at one moment."""
 
-    model: Model
     parameters: dict[str, Parameter]
+    """Shape, role and part of each weight."""
     weights: dict[str, Tensor]
     train: Side
     """With all details in its output."""
@@ -62,3 +70,7 @@ class View(NamedTuple):
     """β(t) · penalty on the training set."""
     starvation: Starvation | None = None
     """None for a model without attention."""
+    neurons: Neurons | None = None
+    """What the hidden neurons read and write, where that makes sense."""
+    key: Key | None = None
+    """Where a measure's randomness comes from: by the run's seed and the step."""

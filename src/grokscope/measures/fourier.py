@@ -22,7 +22,7 @@ def fourier(view: View) -> dict[str, Tensor]:
     Nothing for a model whose neurons have no weights on tokens. The operands are the first tokens, as many as there are
     classes; "=" and distractors do not count.
     """
-    neurons = view.model.neurons(view.weights)
+    neurons = view.neurons
     if neurons is None:
         return {}
     return {

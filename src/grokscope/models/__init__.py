@@ -1,5 +1,5 @@
-"""Models: one file an architecture, written for one run. The fleet adds the run axis."""
+"""Models: one file per architecture, written for one run. The fleet adds the run axis."""
 
-from .base import Model, Output, Parameter, models
+from .base import Model, Neurons, Output, Parameter, models, overridden
 
-__all__ = ["Model", "Output", "Parameter", "models"]
+__all__ = ["Model", "Neurons", "Output", "Parameter", "models", "overridden"]

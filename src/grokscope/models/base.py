@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
     from ..ops.lookup import Plan
+    from ..randomness import Key
     from ..tasks import Shape
 
 models: Registry[type[Model]] = Registry("model", "grokscope.models")
@@ -46,34 +48,75 @@ Inputs = Union["Plan", "Tensor"]
 """Sequences of tokens as a plan of look-ups, or vectors [example feature]."""
 
 
-class Output(NamedTuple):
-    """What a forward pass returns, so that no diagnostic needs a hook.
+class Output:
+    """What a forward pass returns, so that no diagnostic needs a hook. Attention is that of the query in the last layer.
 
-    Attention is that of the query position in the last layer.
+    logits             [example class], or [example position class] when the loss is taken at every position; may be given as a
+                       function, which is called when somebody reads them
+    attention          α [example head position]; None, like all below it, for a model without attention
+    log_attention      log α, finite even where α vanishes
+    attention_logits   ℓ
+    pooled             h [example head width], the attention-weighted mean of the values; with `detail=True` only, like
+    values             v_j [example head position width]
+    stream             e_j [example position d], what the last attention layer reads; not where the model knows a shorter way to
+                       `interaction_gradient` and `embedding_norm`
+    hidden             [example neuron], the MLP's hidden layer at the query, after its nonlinearity
+    loss, correct      [example], cross-entropy of each answer, with a gradient on attention only, and 1 where it is correct: where
+                       the evaluation is fused
+    distance           ‖v_j − h‖ [example head position], in place of the values there
     """
 
-    logits: Float[Tensor, "example class"]
-    """[example position class] when the loss is taken at every position; of no example where the model grades itself."""
-    attention: Float[Tensor, "example head position"] | None = None
-    """None, like all below it, for a model without attention."""
-    log_attention: Float[Tensor, "example head position"] | None = None
-    """log α, finite even where α vanishes."""
-    attention_logits: Float[Tensor, "example head position"] | None = None
-    pooled: Float[Tensor, "example head width"] | None = None
-    """h, the attention-weighted mean of the values, a row per head; only when asked for with `detail=True`."""
-    values: Float[Tensor, "example head position width"] | None = None
-    """v_j; only when asked for."""
-    stream: Float[Tensor, "example position d"] | None = None
-    """e_j, what the last attention layer reads; only when asked for, and not where the model knows a shorter way to
-    `interaction_gradient` and `embedding_norm`."""
-    hidden: Float[Tensor, "example neuron"] | None = None
-    """The MLP's hidden layer at the query, after its nonlinearity; only when asked for."""
-    loss: Float[Tensor, "example"] | None = None
-    """Cross-entropy of each answer, with a gradient on attention only; where the model grades itself."""
-    right: Float[Tensor, "example"] | None = None
-    """1 where an answer is right, 0 elsewhere; the same."""
-    distance: Float[Tensor, "example head position"] | None = None
-    """‖v_j − h‖, in place of the values; the same, when asked for with `detail=True`."""
+    def __init__(
+        self,
+        logits: Tensor | Callable[[], Tensor],
+        attention: Tensor | None = None,
+        log_attention: Tensor | None = None,
+        attention_logits: Tensor | None = None,
+        pooled: Tensor | None = None,
+        values: Tensor | None = None,
+        stream: Tensor | None = None,
+        hidden: Tensor | None = None,
+        loss: Tensor | None = None,
+        correct: Tensor | None = None,
+        distance: Tensor | None = None,
+    ):
+        self._logits = logits
+        self.attention = attention
+        self.log_attention = log_attention
+        self.attention_logits = attention_logits
+        self.pooled = pooled
+        self.values = values
+        self.stream = stream
+        self.hidden = hidden
+        self.loss = loss
+        self.correct = correct
+        self.distance = distance
+
+    @property
+    def logits(self) -> Tensor:
+        if not isinstance(self._logits, torch.Tensor):
+            self._logits = self._logits()
+        return self._logits
+
+    @property
+    def answers(self) -> Float[Tensor, "example class"]:
+        """Logits at the query, in float32 or more."""
+        at_query = self.logits if self.logits.ndim == 2 else self.logits[:, -1]
+        return at_query if at_query.dtype == torch.float64 else at_query.float()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The fields that are there, by name; logits that nobody has read yet are not."""
+        found = {name: tensor for name, tensor in vars(self).items() if name != "_logits" and tensor is not None}
+        return found if not isinstance(self._logits, torch.Tensor) else {"logits": self._logits} | found
+
+    def replace(self, **fields: Tensor | Callable[[], Tensor] | None) -> Output:
+        """A copy with other fields."""
+        own = {"logits": self._logits} | {name: tensor for name, tensor in vars(self).items() if name != "_logits"}
+        return Output(**own | fields)
+
+    def __getitem__(self, rows: Tensor | slice) -> Output:
+        """Some of the examples."""
+        return Output(**{name: tensor[rows] for name, tensor in self.tensors().items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,24 +137,28 @@ class Model(Settings):
         weights: dict[str, Tensor],
         inputs: Any,
         *,
+        training: bool = False,
+        key: Key | None = None,
         frozen: Float[Tensor, "example position"] | None = None,
         offset: Float[Tensor, "example head position"] | None = None,
         detail: bool = False,
         every_position: bool = False,
     ) -> Output:
-        """Logits and attention for the `inputs` (see `Inputs`). What stands behind the star is for attention:
-        a model without it is never given any.
+        """Logits and attention for the `inputs` (see `Inputs`). A model without attention is given `training` and `key` alone.
 
-        frozen   attention weights to use instead of the computed ones
-        offset   added to the attention logits; its gradient at zero is ∂loss/∂ℓ_j
-        detail   also return what `Output` has only when asked for
+        training         whether this pass is part of a training step: dropout and the like are on
+        key              where randomness comes from, such as `key.uniform("dropout", shape)`: by the run's seed and the step.
+                         Global randomness (torch.rand) is refused: a run could not be repeated
+        frozen           attention weights to use instead of the computed ones
+        offset           added to the attention logits; its gradient at zero is ∂loss/∂ℓ_j
+        detail           also return what `Output` has only when asked for
         every_position   logits at every position, not at the query only
         """
         raise NotImplementedError
 
     def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
-        """Whether the model knows a faster way to the cross-entropy of its answers than through their logits, with products
-        in float32, tf32 or bf16."""
+        """Whether `fused_loss` and `fused_eval` compute the cross-entropy of this model's answers, with products in float32,
+        tf32 or bf16. They are used only where nothing that they replace is overridden; see `fleet/objective.py`."""
         return False
 
     def fused_eval(
@@ -124,7 +171,7 @@ class Model(Settings):
         offset: Float[Tensor, "example head position"] | None = None,
         detail: bool = False,
     ) -> Output:
-        """The faster way for measuring, where `supports_fused_loss`: `forward` with each answer's loss in place of its logits."""
+        """`forward` with the loss of each answer and whether it is correct; its logits are computed when they are read."""
         raise NotImplementedError
 
     def fused_loss(
@@ -135,9 +182,10 @@ class Model(Settings):
         *,
         frozen: Float[Tensor, "example position"] | None = None,
     ) -> tuple[Float[Tensor, ""], Output]:
-        """The faster way for training, where `supports_fused_loss`: the mean over the examples, and the output without logits.
-        The loss has to enter what is differentiated with weight 1. Weights and inputs may be those of stacked runs: all axes
-        are counted from the end, and nothing is left for vmap to do."""
+        """The mean cross-entropy over the examples, with its gradient, and the output.
+
+        The loss has to enter what is differentiated with weight 1. Weights and inputs may be those of stacked runs: axes are
+        counted from the end, and nothing is left for vmap to do."""
         raise NotImplementedError
 
     def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
@@ -177,3 +225,21 @@ class Model(Settings):
     def init(self, shape: Shape, generator: Generator) -> dict[str, Tensor]:
         """Gaussian weights, drawn in the order of `parameters`."""
         return {name: torch.randn(p.shape, generator=generator) * p.std for name, p in self.parameters(shape).items()}
+
+
+def overridden(model: Model) -> list[str]:
+    """What of the code that `fused_loss` and `fused_eval` replace is not the one they were written for: methods that a class below
+    theirs defines, or that were changed after the class was registered."""
+    home = next(cls for cls in type(model).__mro__ if "fused_loss" in vars(cls))
+    below = type(model).__mro__[: type(model).__mro__.index(home)]
+    changed = [name for cls in below for name, value in vars(cls).items() if _is_code(value) and hasattr(home, name)]
+    patched = [name for name, value in models.code.get(home, {}).items() if vars(home).get(name) is not value]
+    return sorted({name for name in changed + patched if name not in ("check", *_GENERATED)})
+
+
+_GENERATED = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__")
+"""What dataclasses write themselves."""
+
+
+def _is_code(value: object) -> bool:
+    return callable(value) or isinstance(value, (property, classmethod, staticmethod))

@@ -32,6 +32,7 @@ from .base import Model, Output, Parameter, models
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ..randomness import Key
     from ..tasks import Shape
 
 
@@ -74,6 +75,8 @@ class TicketTransformer(Model):
         weights: dict[str, Tensor],
         inputs: Plan,
         *,
+        training: bool = False,
+        key: Key | None = None,
         frozen: Tensor | None = None,
         offset: Tensor | None = None,
         detail: bool = False,
@@ -117,7 +120,7 @@ class TicketTransformer(Model):
 
     def interaction_gradient(self, weights: dict[str, Tensor], plan: Plan, out: Output, gradient: Tensor) -> Tensor:
         assert out.stream is not None
-        before_query = out._replace(stream=out.stream[:, :-1])
+        before_query = out.replace(stream=out.stream[:, :-1])
         return super().interaction_gradient(weights, plan, before_query, gradient[:, :, :-1])
 
 

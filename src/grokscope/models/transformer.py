@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 
 from ..ops.lookup import Plan, added, distances, lookup, pool, read_sums
 from ..ops.query_attention import attend
-from ..ops.readout_eval import grades
+from ..ops.readout_eval import evaluate_readout
 from ..ops.readout_loss import mean_cross_entropy
 from ..ops.triton import usable_on
 from ..settings import require
@@ -35,6 +36,7 @@ from .norm import EPSILON, PATHS, centred, in_full, normalised
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ..randomness import Key
     from ..tasks import Shape
 
 _TINY = 1e-9  # keeps linear attention a distribution when every logit is negative
@@ -111,6 +113,8 @@ class Transformer(Model):
         weights: dict[str, Tensor],
         inputs: Plan,
         *,
+        training: bool = False,
+        key: Key | None = None,
         frozen: Tensor | None = None,
         offset: Tensor | None = None,
         detail: bool = False,
@@ -146,13 +150,14 @@ class Transformer(Model):
         at_query = self._attend(weights, inputs, frozen, offset)
         attention = at_query[0][:, 0]
         values = self._under(weights, "W_V", "value", plus=_query(weights))
-        loss, right = grades(values, attention, inputs, *_matrices(weights), labels, self.readout_scale)
-        out = Output(_no_logits(weights), *at_query, loss=loss, right=right)
+        loss, correct = evaluate_readout(values, attention, inputs, *_matrices(weights), labels, self.readout_scale)
+        logits = partial(self._logits, weights, inputs, frozen, offset)
+        out = Output(logits, *at_query, loss=loss, correct=correct)
         if not detail:
             return out
         table = self._under(weights, "W_V", "value")
         pooled = pool(table, attention.detach(), inputs)
-        return out._replace(pooled=pooled[:, None], distance=distances(table, pooled, inputs)[:, None])
+        return out.replace(pooled=pooled[:, None], distance=distances(table, pooled, inputs)[:, None])
 
     def fused_loss(
         self, weights: dict[str, Tensor], inputs: Plan, labels: Tensor, *, frozen: Tensor | None = None
@@ -166,7 +171,13 @@ class Transformer(Model):
             values = self._under(weights, "W_V", "value", plus=_query(weights))
         attention, network = at_query[0][..., 0, :], _matrices(weights)
         loss = mean_cross_entropy(values, attention, inputs, *network, labels, self.readout_scale, once=True)
-        return loss, Output(_no_logits(weights), *at_query)
+        return loss, Output(partial(self._logits, weights, inputs, frozen), *at_query)
+
+    def _logits(
+        self, weights: dict[str, Tensor], plan: Plan, frozen: Tensor | None, offset: Tensor | None = None
+    ) -> Tensor:
+        """For somebody who reads the logits that the fused path did without."""
+        return self.forward(weights, plan, frozen=frozen, offset=offset).logits
 
     def _attends_by_hand(self, device: torch.device, frozen: Tensor | None) -> bool:
         """Whether `attend` has this model's attention; a GPU, where graphs launch small operations, does without."""
@@ -345,7 +356,7 @@ class Transformer(Model):
     def interaction_gradient(self, weights: dict[str, Tensor], plan: Plan, out: Output, gradient: Tensor) -> Tensor:
         """M acts on what queries and keys read."""
         if out.stream is not None:
-            read = out._replace(stream=self._attention_reads(out.stream)[0])
+            read = out.replace(stream=self._attention_reads(out.stream)[0])
             return super().interaction_gradient(weights, plan, read, gradient)
         rows = self._attention_reads(_embeddings(weights).flatten(0, 1))[0]
         key_sum = read_sums(gradient.mT, plan).mT @ rows  # head, d
@@ -354,7 +365,7 @@ class Transformer(Model):
     def embedding_norm(self, weights: dict[str, Tensor], plan: Plan, out: Output) -> Tensor:
         """W_V acts on what values read."""
         if out.stream is not None:
-            read = out._replace(stream=self._attention_reads(out.stream)[1])
+            read = out.replace(stream=self._attention_reads(out.stream)[1])
             return super().embedding_norm(weights, plan, read)
         rows = self._attention_reads(_embeddings(weights).flatten(0, 1))[1]
         return (rows.norm(dim=-1) * plan.is_read).amax()
@@ -396,11 +407,6 @@ def _query(weights: dict[str, Tensor]) -> Float[Tensor, "d"]:
 def _matrices(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """What stands behind attention in one layer."""
     return weights["W_in"], weights["W_out"], weights["W_U"]
-
-
-def _no_logits(weights: dict[str, Tensor]) -> Tensor:
-    """Logits of no example: they were graded where they were computed."""
-    return weights["W_U"][..., :0, :]
 
 
 def _of(name: str, layer: int) -> str:

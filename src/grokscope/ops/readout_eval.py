@@ -1,7 +1,7 @@
-"""How each answer of the residual read-out is graded: its cross-entropy and whether it is right, without keeping the logits.
+"""The residual readout, evaluated: the cross-entropy of every answer and whether it is correct, without keeping the logits.
 
-The same network as in `head.py`, for measuring instead of training: a loss for every example, and the gradient of their sum on
-the attention weights alone, which is what Lemma 5.1 bounds.
+The same network as in `readout_loss.py`, for measuring instead of training: a loss per example, and the gradient of their sum
+on the attention weights alone, which is what Lemma 5.1 bounds.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..shapes import Float, Int
-from .lookup import Plan, _batched, _lay_out, _pool_forward, _pool_weight_backward
+from .lookup import Plan, _batched, _pool_forward, _pool_weight_backward
+from .team import block_bounds, each_block
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _BLOCK = 1024
-"""Examples at a time on a CPU, so that what one product writes is still in the cache for the next."""
+"""Examples at a time on a CPU, as in `readout_loss.py`."""
 
 
-def grades(
+def evaluate_readout(
     values: Float[Tensor, "rows d"],
     attention: Float[Tensor, "example position"],
     plan: Plan,
@@ -30,48 +31,56 @@ def grades(
     labels: Int[Tensor, "example"],
     scale: float = 1.0,
 ) -> tuple[Float[Tensor, "example"], Float[Tensor, "example"]]:
-    """Cross-entropy of each answer, and 1 where it is right. The first has a gradient on `attention` only."""
+    """Cross-entropy of each answer, and 1 where it is correct. The first has a gradient on `attention` only."""
     wanted = torch.is_grad_enabled() and attention.requires_grad
-    loss, right, *_ = _Grades.apply(attention, values, W_in, W_out, W_U, *plan, labels, scale, wanted)
-    return loss, right
+    loss, correct, *_ = _Evaluate.apply(attention, values, W_in, W_out, W_U, *plan, labels, scale, wanted)
+    return loss, correct
 
 
-def _graded(
+def _evaluated(
     attention: Tensor, values: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor,
     plan: Plan, labels: Tensor, scale: float, wanted: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """Of stacked runs: cross-entropies, right answers, and the gradient on attention if it is wanted."""
+    """Of stacked runs: cross-entropies, correct answers, and the gradient on attention if it is wanted."""
     if values.is_cuda:
         from .triton.readout import grades as on_gpu
 
         return on_gpu(values, attention, plan, W_in, W_out, W_U, labels, scale, wanted)
-    (runs, examples), (rows, d) = labels.shape, values.shape[1:]
-    flat, table = _lay_out(runs, rows, plan, (0, 0, 0)), values.reshape(runs * rows, d)
-    x = _pool_forward(table, attention.flatten(0, 1), flat.row).view(runs, examples, d)
-    loss, right, to_x = x.new_empty(runs, examples), x.new_empty(runs, examples), torch.empty_like(x)
-    for begin in range(0, examples, _BLOCK):
-        part = slice(begin, begin + _BLOCK)
-        own, label = x[:, part], labels[:, part, None]
-        active = torch.bmm(own, W_in).relu_()
-        logits = torch.bmm(torch.bmm(active, W_out).add_(own), W_U)
+    loss, correct = (values.new_empty(labels.shape) for _ in range(2))
+    to_attention = torch.empty_like(attention) if wanted else None
+    for run in range(len(labels)):
+        given = [t[run] for t in (attention, values, W_in, W_out, W_U, plan.row, labels, loss, correct)]
+        _one_run(given, scale, None if to_attention is None else to_attention[run])
+    return (loss, correct) if to_attention is None else (loss, correct, to_attention)
+
+
+def _one_run(given: list[Tensor], scale: float, to_attention: Tensor | None) -> None:
+    """Write the cross-entropies, the correct answers and, if wanted, the gradient on attention of one run on a CPU."""
+    attention, values, W_in, W_out, W_U, row, labels, loss, correct = given
+    blocks = block_bounds(len(labels), _BLOCK)
+
+    def block(number: int) -> None:
+        part = slice(*blocks[number])
+        x, label = _pool_forward(values, attention[part], row[part]), labels[part, None]
+        active = torch.mm(x, W_in).relu_()
+        logits = torch.mm(torch.mm(active, W_out).add_(x), W_U)
         if scale != 1:
             logits.mul_(scale)
         torch.log_softmax(logits, -1, out=logits)
         answer = logits.gather(-1, label).squeeze(-1)
-        loss[:, part] = -answer
-        right[:, part] = (answer >= logits.amax(-1)).to(x)
-        if wanted:
+        loss[part] = -answer
+        correct[part] = (answer >= logits.amax(-1)).to(x)
+        if to_attention is not None:
             back = logits.exp_().scatter_add_(-1, label, logits.new_tensor(-1.0).expand(label.shape))
-            back = torch.bmm(back, W_U.mT) if scale == 1 else torch.bmm(back, W_U.mT).mul_(scale)
-            to_active = torch.bmm(back, W_out.mT)
+            to_x = torch.mm(back, W_U.mT) if scale == 1 else torch.mm(back, W_U.mT).mul_(scale)
+            to_active = torch.mm(to_x, W_out.mT)
             torch.ops.aten.threshold_backward.grad_input(to_active, active, 0, grad_input=to_active)
-            torch.baddbmm(back, to_active, W_in.mT, out=to_x[:, part])
-    if not wanted:
-        return loss, right
-    return loss, right, _pool_weight_backward(to_x.view(-1, d), table, flat.row).view(attention.shape)
+            to_attention[part] = _pool_weight_backward(to_x.addmm_(to_active, W_in.mT), values, row[part])
+
+    each_block(block, len(blocks))
 
 
-class _Grades(torch.autograd.Function):
+class _Evaluate(torch.autograd.Function):
     """Of one run, or of stacked runs."""
 
     @staticmethod
@@ -79,7 +88,7 @@ class _Grades(torch.autograd.Function):
         *tensors, scale, wanted = inputs
         alone = tensors[0].ndim == 2
         attention, values, W_in, W_out, W_U, *plan, labels = (t.unsqueeze(0) if alone else t for t in tensors)
-        found = _graded(attention, values, W_in, W_out, W_U, Plan(*plan), labels, scale, wanted)
+        found = _evaluated(attention, values, W_in, W_out, W_U, Plan(*plan), labels, scale, wanted)
         return tuple(t[0] if alone else t for t in found)
 
     @staticmethod
@@ -91,7 +100,7 @@ class _Grades(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, *_: None) -> Any:
         if any(ctx.needs_input_grad[1:]):
-            raise RuntimeError("grades have a gradient on attention only: take others of the model's logits")
+            raise RuntimeError("this loss has a gradient on attention only: take others from the model's logits")
         (to_attention,) = ctx.saved_tensors
         return None if grad is None else grad[..., None] * to_attention, *(None,) * 10
 
@@ -100,5 +109,5 @@ class _Grades(torch.autograd.Function):
         *tensors, scale, wanted = inputs
         stacked = [_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
         wanted = wanted or (torch.is_grad_enabled() and stacked[0].requires_grad)
-        out = _Grades.apply(*stacked, scale, wanted)
+        out = _Evaluate.apply(*stacked, scale, wanted)
         return out, (0,) * len(out)

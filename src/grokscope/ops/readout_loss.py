@@ -15,15 +15,15 @@ import torch
 import torch.nn.functional as F
 
 from ..shapes import Float, Int, checked
-from .lookup import Plan, _batched, _lay_out, _pool_forward, _pool_weight_backward, _row_sums
+from .lookup import Plan, _batched, _pool_forward, _pool_weight_backward, _row_sums
+from .team import block_bounds, each_block
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-_LARGE = 1 << 18
-"""Hidden activations of a run from which it is worked through alone on a CPU; smaller runs share each call."""
-_BLOCK = 2048
-"""Examples of a run at a time on a CPU: what one product writes is still in the cache for the next, and memory stays small."""
+_BLOCK = 1024
+"""Examples of a run at a time on a CPU: what one product writes is still in the cache for the next, memory stays small, and idle
+cores have blocks to take."""
 
 
 class _Runs(NamedTuple):
@@ -89,65 +89,61 @@ def loss_and_gradients(
 
         return on_gpu(values, attention, plan, W_in, W_out, W_U, labels, scale)
     runs = _Runs(values, attention, W_in, W_out, W_U, *plan, labels)
-    # how a run is worked through depends on its own sizes alone, so that its numbers do not depend on its neighbours
-    (lanes, examples), hidden = labels.shape, W_in.shape[-1]
-    together = lanes == 1 or examples * hidden < _LARGE
-    new = [t.new_empty(t.shape) for t in (values, attention, W_in, W_out.mT, W_U)]
-    found = _Found(values.new_empty(lanes), *new)._replace(W_out=new[3].mT)
-    for one in [slice(None)] if together else [slice(run, run + 1) for run in range(lanes)]:
-        _work_through(_Runs(*(t[one] for t in runs)), scale, _Found(*(t[one] for t in found)))
+    new = [t.new_empty(t.shape) for t in (values, attention, W_in, W_out, W_U)]
+    found = _Found(values.new_empty(len(labels)), *new)
+    for run in range(len(labels)):  # one at a time: the numbers of a run do not depend on its neighbours
+        _one_run(_Runs(*(t[run] for t in runs)), scale, _Found(*(t[run] for t in found)))
     return found
 
 
-def _work_through(runs: _Runs, scale: float, found: _Found) -> None:
-    """Write what is found of some runs on a CPU, a block of examples of each at a time."""
-    values, attention, W_in, W_out, W_U, *_, labels = runs
-    (lanes, examples, length), d = attention.shape, values.shape[-1]
-    plan, table, weight = _laid_out(runs)
-    x = _pool_forward(table, weight, plan.row).view(lanes, examples, d)
-    to_x = torch.empty_like(x)
-    label_logs = x.new_empty(lanes, examples, 1)
-    minus_one = x.new_full((1, 1, 1), -1.0)
-    step = scale / examples
-    to_W_out = found.W_out.mT  # the faster way round
-    block = -(-examples // -(-examples // _BLOCK))  # all of much the same size
-    for begin in range(0, examples, block):
-        part = slice(begin, begin + block)
-        more = float(begin > 0)
-        own, answer, to_own = x[:, part], labels[:, part, None], to_x[:, part]
-        active = torch.bmm(own, W_in).relu_()
-        y = torch.bmm(active, W_out).add_(own)
-        logits = torch.bmm(y, W_U) if scale == 1 else torch.bmm(y, W_U).mul_(scale)
+def _one_run(run: _Runs, scale: float, found: _Found) -> None:
+    """Write the loss and the gradients of one run on a CPU, a block of examples at a time."""
+    values, attention, W_in, W_out, W_U, row, order, starts, labels = run
+    (examples, length), d = attention.shape, values.shape[-1]
+    blocks = block_bounds(examples, _BLOCK)
+    to_x, label_logs = values.new_empty(examples, d), values.new_empty(examples, 1)
+    to_W_in, to_W_out_T, to_W_U = (W.new_empty(len(blocks), *W.shape) for W in (W_in, W_out.mT, W_U))
+    minus_one = values.new_full((1, 1), -1.0)
+
+    def block(number: int) -> None:
+        part = slice(*blocks[number])
+        x, answer, to_own = _pool_forward(values, attention[part], row[part]), labels[part, None], to_x[part]
+        active = torch.mm(x, W_in).relu_()
+        y = torch.mm(active, W_out).add_(x)
+        logits = torch.mm(y, W_U) if scale == 1 else torch.mm(y, W_U).mul_(scale)
         torch.log_softmax(logits, -1, out=logits)
-        torch.gather(logits, -1, answer, out=label_logs[:, part])
-        to_logits = logits.exp_().scatter_add_(-1, answer, minus_one.expand_as(answer))  # of the loss: times `step`
-        found.W_U.baddbmm_(y.mT, to_logits, beta=more, alpha=step)
-        torch.baddbmm(to_own, to_logits, W_U.mT, beta=0, alpha=step, out=to_own)
-        to_W_out.baddbmm_(to_own.mT, active, beta=more)
-        to_active = torch.bmm(to_own, W_out.mT)
+        torch.gather(logits, -1, answer, out=label_logs[part])
+        to_logits = logits.exp_().scatter_add_(-1, answer, minus_one.expand_as(answer))  # times scale / examples
+        torch.mm(y.mT, to_logits, out=to_W_U[number])
+        torch.mm(to_logits, W_U.mT, out=to_own)
+        torch.mm(to_own.mT, active, out=to_W_out_T[number])  # the faster way round
+        to_active = torch.mm(to_own, W_out.mT)
         torch.ops.aten.threshold_backward.grad_input(to_active, active, 0, grad_input=to_active)
-        found.W_in.baddbmm_(own.mT, to_active, beta=more)
-        to_own.baddbmm_(to_active, W_in.mT)
-    torch.mean(label_logs.squeeze(2), 1, out=found.loss).neg_()
-    to_x = to_x.view(-1, d)
-    found.values.copy_(_row_sums(to_x, plan, weight, length).view(values.shape))
-    found.attention.copy_(_pool_weight_backward(to_x, table, plan.row).view(attention.shape))
+        torch.mm(x.mT, to_active, out=to_W_in[number])
+        to_own.addmm_(to_active, W_in.mT)
+        found.attention[part] = _pool_weight_backward(to_own, values, row[part])
 
-
-def _laid_out(runs: _Runs) -> tuple[Plan, Tensor, Tensor]:
-    """Plan, values and attention of all runs one after another."""
-    lanes, rows, d = runs.values.shape
-    plan = Plan(runs.row, runs.order, runs.starts)
-    flat = Plan(*(t[0] for t in plan)) if lanes == 1 else _lay_out(lanes, rows, plan, (0, 0, 0))
-    return flat, runs.values.reshape(lanes * rows, d), runs.attention.flatten(0, 1)
+    each_block(block, len(blocks))
+    step = scale / examples
+    torch.mean(label_logs.squeeze(1), 0, out=found.loss).neg_()
+    found.values.copy_(_row_sums(to_x, Plan(row, order, starts), attention, length)).mul_(step)
+    found.attention.mul_(step)
+    for whole, parts in ((found.W_in, to_W_in), (found.W_out, to_W_out_T.mT), (found.W_U, to_W_U)):
+        whole.copy_(parts[0])
+        for other in parts[1:]:
+            whole.add_(other)
+        whole.mul_(step)
 
 
 def _loss(runs: _Runs, scale: float) -> Float[Tensor, "run"]:
     """The loss alone."""
-    plan, table, weight = _laid_out(runs)
-    x = _pool_forward(table, weight, plan.row).unflatten(0, runs.labels.shape)
-    logits = scale * (x + torch.relu(x @ runs.W_in) @ runs.W_out) @ runs.W_U
-    return -F.log_softmax(logits, -1).gather(-1, runs.labels.unsqueeze(-1)).mean((1, 2))
+    losses = []
+    for run in zip(*runs, strict=True):
+        values, attention, W_in, W_out, W_U, row, _, _, labels = run
+        x = _pool_forward(values, attention, row)
+        logits = scale * (x + torch.relu(x @ W_in) @ W_out) @ W_U
+        losses.append(-F.log_softmax(logits, -1).gather(-1, labels.unsqueeze(-1)).mean())
+    return torch.stack(losses)
 
 
 def _wanted(*tensors: Tensor) -> bool:

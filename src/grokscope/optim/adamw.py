@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..models.base import Role
+    from ..randomness import Key
 
 
 @optimizers.register("adamw")
@@ -40,7 +41,7 @@ class AdamW(Optimizer):
         return {"mean": torch.zeros_like(weight), "square": torch.zeros_like(weight)}
 
     def update(
-        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor
+        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor, key: Key
     ) -> tuple[Tensor, State]:
         step = step.to(weight.dtype)  # a whole number would pull β^step down to float32
         mean = self.beta1 * state["mean"] + (1 - self.beta1) * grad
@@ -48,22 +49,3 @@ class AdamW(Optimizer):
         unbiased = torch.sqrt(square / (1 - self.beta2**step)) + self.eps
         weight = (1 - lr * self.weight_decay) * weight - (lr / (1 - self.beta1**step)) * mean / unbiased
         return weight, {"mean": mean, "square": square}
-
-
-def adamw_(
-    weight: Tensor, grad: Tensor, mean: Tensor, square: Tensor, step: Tensor, lr: Tensor, scale: Tensor, **own: Tensor
-) -> None:
-    """`AdamW.update` of stacked runs [run weight], in place; `grad` is used up. All others hold one number a run: `step` counts
-    from 1, `lr` is the scheduled rate, `scale` multiplies the gradient, `own` are weight_decay, beta1, beta2 and eps.
-
-    On a GPU `kernels.adamw.adamw_` does the same.
-    """
-    column = {name: number[:, None] for name, number in own.items()}
-    beta1, beta2, rate, time = column["beta1"], column["beta2"], lr[:, None], step.to(weight.dtype)[:, None]
-    # one operation at a time: a fused one rounds otherwise in the last few weights of a row than in the others, and these
-    # are not the same weights in every lane
-    grad.mul_(scale[:, None])
-    mean.mul_(beta1).add_(grad * (1 - beta1))
-    square.mul_(beta2).add_(grad.square_().mul_(1 - beta2))
-    unbiased = torch.div(square, 1 - beta2**time, out=grad).sqrt_().add_(column["eps"])
-    weight.mul_(1 - rate * column["weight_decay"]).sub_((mean * (rate / (1 - beta1**time))).div_(unbiased))

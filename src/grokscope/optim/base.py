@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..models.base import Role
+    from ..randomness import Key
 
 optimizers: Registry[type[Optimizer]] = Registry("optim", "grokscope.optim")
 
@@ -57,9 +58,9 @@ class Optimizer(Settings):
         raise NotImplementedError
 
     def update(
-        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor
+        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor, key: Key
     ) -> tuple[Tensor, State]:
-        """New weight and state. `step` counts from 1; `lr` is the scheduled rate."""
+        """New weight and state. `step` counts from 1; `lr` is the scheduled rate; `key` is where randomness comes from."""
         raise NotImplementedError
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..models.base import Role
+    from ..randomness import Key
 
 
 @optimizers.register("lion")
@@ -41,7 +42,7 @@ class Lion(Optimizer):
         return {"mean": torch.zeros_like(weight)}
 
     def update(
-        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor
+        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor, key: Key
     ) -> tuple[Tensor, State]:
         blend = self.beta1 * state["mean"] + (1 - self.beta1) * grad
         # torch.sign(NaN) is 0: a diverged run would go on shrinking quietly instead of being seen.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..models.base import Role
+    from ..randomness import Key
     from ..shapes import Float
 
 
@@ -53,10 +54,10 @@ class Muon(AdamW):
         return {"momentum": torch.zeros_like(weight)} if role == "matrix" else super().init(weight, role)
 
     def update(
-        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor
+        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor, key: Key
     ) -> tuple[Tensor, State]:
         if role != "matrix":
-            return super().update(weight, grad, state, role=role, step=step, lr=lr * (self.adam_lr / self.lr))
+            return super().update(weight, grad, state, role=role, step=step, lr=lr * (self.adam_lr / self.lr), key=key)
         momentum = self.momentum * state["momentum"] + (1 - self.momentum) * grad
         direction = newton_schulz(self.momentum * momentum + (1 - self.momentum) * grad)
         weight = (1 - lr * self.weight_decay) * weight - lr * self.scale(weight) * direction

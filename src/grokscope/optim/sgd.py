@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ..models.base import Role
+    from ..randomness import Key
 
 
 @optimizers.register("sgd")
@@ -37,7 +38,7 @@ class SGD(Optimizer):
         return {"momentum": torch.zeros_like(weight)}
 
     def update(
-        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor
+        self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor, key: Key
     ) -> tuple[Tensor, State]:
         momentum = self.momentum * state["momentum"] + (grad + self.weight_decay * weight)
         return weight - lr * momentum, {"momentum": momentum}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import torch
 
+from ..randomness import Key
 from ..registry import Registry
 from ..settings import Settings, require
 from ..shapes import Float
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
 priors: Registry[type[Prior]] = Registry("prior", "grokscope.priors")
 
 Schedule = Literal["constant", "anneal", "late", "pulse"]
-
-
-class Key(NamedTuple):
-    """Where randomness comes from inside a step."""
-
-    seed: Tensor
-    step: Tensor
 
 
 @dataclass(frozen=True, kw_only=True)

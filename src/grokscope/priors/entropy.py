@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..randomness import Key
 from ..theory import attention_entropy
-from .base import Key, Prior, priors
+from .base import Prior, priors
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
 
-from ..randomness import stream
+from ..randomness import Key, stream
 from ..settings import require
 from ..theory import adversarial_target, divergence, oracle_target, uniform_target
-from .base import Key, Prior, pooled_log_attention, priors
+from .base import Prior, pooled_log_attention, priors
 
 if TYPE_CHECKING:
     from torch import Tensor

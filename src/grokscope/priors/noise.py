@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..randomness import counter_normal
+from ..randomness import Key
 from ..theory import kl_logit_gradient
-from .base import Key, Prior, priors
+from .base import Prior, priors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,6 +26,6 @@ class Noise(Prior):
     def penalty(self, out: Output, target: Tensor, key: Key) -> Tensor:
         assert out.attention is not None and out.attention_logits is not None
         size = kl_logit_gradient(out.attention.mean(1), target).norm(dim=-1, keepdim=True)
-        draw = counter_normal(key.seed, key.step, tuple(target.shape))
+        draw = key.normal("noise prior", tuple(target.shape))
         xi = (size * draw / draw.norm(dim=-1, keepdim=True)).detach()
         return (xi * out.attention_logits.mean(1)).sum(-1).mean()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from .base import Key, Prior, priors
+from ..randomness import Key
+from .base import Prior, priors
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -93,7 +93,7 @@ def replay(config: RunConfig, weights: dict[str, Tensor], epoch: int, pairs: Pai
         *(t.split(CHUNK) for t in (pairs.first, pairs.tokens, pairs.position)), strict=True
     ):
         other = _look(config, weights, Examples(tokens, inputs.labels[first], inputs.marked[first]))
-        one = _select(mine, first)
+        one = mine[first]
         margin = min(margin, output_separation(one.logits, other.logits).min().item())
         spread = max(spread, _gap(one, position).max().item(), _gap(other, position).max().item())
         pair_least = min(pair_least, (_mass(one, position) + _mass(other, position)).min().item())
@@ -104,7 +104,7 @@ def replay(config: RunConfig, weights: dict[str, Tensor], epoch: int, pairs: Pai
         accuracy=(mine.logits.argmax(-1) == inputs.labels).double().mean().item(),
         margin=margin,
         lipschitz=config.model.lipschitz(weights).item(),
-        lipschitz_sampled=max(steepest, _steepest(mine, _select(mine, torch.arange(len(inputs.inputs)).roll(1)))),
+        lipschitz_sampled=max(steepest, _steepest(mine, mine[torch.arange(len(inputs.inputs)).roll(1)])),
         spread=spread,
         heads=heads,
         pair_least=pair_least,
@@ -122,10 +122,6 @@ def _look(config: RunConfig, weights: dict[str, Tensor], examples: Examples) -> 
         frozen=None if frozen is None else frozen.double(),
         detail=True,
     )
-
-
-def _select(out: Output, rows: Tensor) -> Output:
-    return type(out)(*(None if part is None else part[rows] for part in out))  # type: ignore[arg-type]
 
 
 def _mass(out: Output, position: Tensor) -> Tensor:

@@ -1,0 +1,135 @@
+"""What is measured of ONE run: a view of it as plain data, and every registered measure of that view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..measures import measures
+from ..measures.base import Side, Starvation, View
+from ..models import Output
+from ..optim.losses import cross_entropy
+from ..randomness import Key
+from .objective import Hyper, Objective, with_numbers
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from .data import Batch
+    from .forward import Weights
+
+
+class Evaluation:
+    """Pure functions of one run's weights, data and numbers."""
+
+    def __init__(self, objective: Objective):
+        self.objective = objective
+        self.config = objective.config
+        self.parameters = self.config.model.parameters(objective.shape)
+
+    def observe(self, weights: Weights, batch: Batch, offset: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        """A forward pass with all details (the output's fields by name), and the cross-entropy of each answer, whose gradient on
+        the attention logits is what the task still teaches attention; 0 for a model without attention.
+
+        offset   added to the attention logits
+        """
+        weights = self.config.ticket.effective(weights)
+        if not self.config.model.has_attention:
+            return self.objective.forward(weights, batch).tensors(), offset.sum()
+        out = self._answered(weights, batch, offset=offset, detail=True)
+        return out.tensors(), out.loss if out.loss is not None else cross_entropy(out.answers, _labels(batch))
+
+    def measure(
+        self,
+        weights: Weights,
+        hyper: Hyper,
+        seen: dict[str, Tensor],
+        answer_loss: Tensor,
+        gradient: Tensor,
+        train: Batch,
+        test: Batch,
+        step: Tensor,
+        seed: Tensor,
+    ) -> dict[str, Tensor]:
+        """Every registered measure; `seen`, `answer_loss` and `gradient` are what `observe` found on the training set."""
+        view = self.view(weights, hyper, seen, answer_loss, gradient, train, test, step, seed)
+        return {name: value.float() for measure in measures.entries().values() for name, value in measure(view).items()}
+
+    def view(
+        self,
+        weights: Weights,
+        hyper: Hyper,
+        seen: dict[str, Tensor],
+        answer_loss: Tensor,
+        gradient: Tensor,
+        train: Batch,
+        test: Batch,
+        step: Tensor,
+        seed: Tensor,
+    ) -> View:
+        weights = self.config.ticket.effective(weights)
+        out = self.objective.completed(seen, weights, train)
+        on_test = self.objective.completed(self._answered(weights, test).tensors(), weights, test)
+        model = self.config.model
+        return View(
+            parameters=self.parameters,
+            weights=weights,
+            train=self._side(out, train),
+            test=self._side(on_test, test),
+            prior_loss=self._prior_loss(hyper, out, train, step, seed),
+            starvation=self._starvation(weights, out, train, answer_loss, gradient) if model.has_attention else None,
+            neurons=model.neurons(weights),
+            key=Key(seed, step),
+        )
+
+    def _starvation(
+        self, weights: Weights, out: Output, train: Batch, answer_loss: Tensor, gradient: Tensor
+    ) -> Starvation:
+        model, plan = self.config.model, self.objective.forward.inputs(train)
+        return Starvation(
+            cross_entropy=answer_loss,
+            logit_gradient=gradient,
+            lipschitz=model.local_lipschitz(weights, out),
+            value_norm=model.value_norm(weights),
+            sensitivity=model.sensitivity(out),
+            interaction_gradient=model.interaction_gradient(weights, plan, out, gradient / gradient.shape[0]),
+            embedding_norm=model.embedding_norm(weights, plan, out),
+        )
+
+    def _side(self, out: Output, batch: Batch) -> Side:
+        if out.loss is not None and out.correct is not None:
+            loss, accuracy = out.loss, out.correct.mean()
+        else:
+            loss, accuracy = self.objective.example_losses(out, batch), _accuracy(out.answers, _labels(batch))
+        return Side(out, loss, accuracy, _labels(batch), batch.get("informative"))
+
+    def _answered(self, weights: Weights, batch: Batch, **how: Any) -> Output:
+        """A forward pass, with the loss of each answer where that is fused."""
+        forward = self.objective.forward
+        if not self.objective.fused:
+            return forward(weights, batch, **how)
+        with forward.autocast(batch):
+            return self.config.model.fused_eval(
+                weights, forward.inputs(batch), batch["labels"], frozen=batch.get("frozen"), **how
+            )
+
+    def _prior_loss(self, hyper: Hyper, out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
+        _, beta = self.objective.scheduled(hyper, step)
+        if "target" not in batch:
+            return torch.zeros_like(beta)
+        penalty: Tensor = with_numbers(self.config, "prior", hyper).penalty(out, batch["target"], Key(seed, step))
+        return beta * penalty
+
+
+def _accuracy(answers: Tensor, labels: Tensor) -> Tensor:
+    if not labels.is_floating_point():
+        return (answers.argmax(-1) == labels).to(torch.float32).mean()
+    unexplained = (answers.squeeze(-1) - labels).square().mean()
+    return torch.clamp(1 - unexplained / (labels - labels.mean()).square().mean(), min=0.0)
+
+
+def _labels(batch: Batch) -> Tensor:
+    """One label per example, for next-token labels too."""
+    labels = batch["labels"]
+    return labels if labels.ndim == 1 else labels[:, -1]

@@ -1,0 +1,49 @@
+"""One run's network as it is trained: the model's forward pass with the run's precision and, if any, its frozen attention."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..ops.lookup import Plan
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..config import RunConfig
+    from ..models import Output
+    from ..randomness import Key
+    from .data import Batch
+
+Weights = dict[str, "Tensor"]
+
+
+class Forward:
+    """A pure function of weights and a planned batch (`data.with_plan`)."""
+
+    def __init__(self, config: RunConfig):
+        self.model = config.model
+        self.shape = config.task.shape
+        self.precision = config.precision
+
+    def __call__(
+        self, weights: Weights, batch: Batch, *, training: bool = False, key: Key | None = None, **how: Any
+    ) -> Output:
+        """`how` as in `Model.forward`; for a model without attention there is none."""
+        with self.autocast(batch):
+            if not self.model.has_attention:
+                return self.model.forward(weights, self.inputs(batch), training=training, key=key)
+            attention = {"frozen": batch.get("frozen"), "every_position": self.shape.every_position} | how
+            return self.model.forward(weights, self.inputs(batch), training=training, key=key, **attention)
+
+    def inputs(self, batch: Batch) -> Any:
+        """Vectors, or sequences as a plan of look-ups."""
+        return batch["vectors"] if self.shape.features else Plan(batch["row"], batch["order"], batch["starts"])
+
+    def autocast(self, batch: Batch) -> AbstractContextManager[Any]:
+        """Products of the network in bf16, if the run asks for it; what is measured is the network as it is trained."""
+        if self.precision != "bf16":
+            return nullcontext()
+        return torch.autocast(batch["labels"].device.type, dtype=torch.bfloat16)

@@ -1,0 +1,121 @@
+"""What ONE run minimises: task loss + prior + penalties. Whether the fused readout is used is decided here, once per program.
+
+The fused path (`Model.fused_loss`, `Model.fused_eval`) replaces the model's own `forward`, so it is taken only where that is the
+code it was written for: `overridden` finds what a subclass or a patch has changed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..models import Output, overridden
+from ..optim import losses
+from ..optim.losses import cross_entropy
+from ..randomness import Key
+from .forward import Forward, Weights
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..config import RunConfig
+    from .data import Batch
+
+Hyper = dict[str, "Tensor"]
+"""The run's own numbers as scalar tensors, named as in its config ("optim.lr"): runs with other numbers share one program."""
+
+COMPONENTS = ("optim", "filter", "prior", "constraint")
+"""Components whose numbers may differ between runs of one program."""
+
+
+def hyper_of(config: RunConfig) -> dict[str, float]:
+    """The numbers that are a run's own."""
+    values = {f"{part}.{name}": v for part in COMPONENTS for name, v in getattr(config, part).lane_values().items()}
+    return values | {"epochs": float(config.epochs)}
+
+
+def with_numbers(config: RunConfig, part: str, hyper: Hyper) -> Any:
+    """A component of the config with the run's own numbers in its fields."""
+    own = {key.removeprefix(f"{part}."): value for key, value in hyper.items() if key.startswith(f"{part}.")}
+    return dataclasses.replace(getattr(config, part), **own)
+
+
+class Objective:
+    """Pure functions of one run's weights, batch and numbers."""
+
+    def __init__(self, config: RunConfig, device: torch.device, fuse: bool = True):
+        """fuse   False computes every loss from logits"""
+        self.config = config
+        self.shape = config.task.shape
+        self.forward = Forward(config)
+        self.task_loss = losses.get(config.loss)
+        self.fused = fuse and self._can_fuse(device)
+
+    def _can_fuse(self, device: torch.device) -> bool:
+        model = self.config.model
+        return (
+            self.task_loss is cross_entropy
+            and not self.shape.every_position
+            and model.supports_fused_loss(device, self.config.precision, self.shape.classes)
+            and not overridden(model)
+        )
+
+    def scheduled(self, hyper: Hyper, step: Tensor) -> tuple[Tensor, Tensor]:
+        """The learning rate η and the prior's strength β at a step."""
+        per_epoch = self.config.steps_per_epoch
+        rate = with_numbers(self.config, "optim", hyper).rate((step + 1) / per_epoch, hyper["epochs"])
+        return rate, with_numbers(self.config, "prior", hyper).weight(step / per_epoch)
+
+    def loss(self, weights: Weights, hyper: Hyper, batch: Batch, beta: Tensor, step: Tensor, seed: Tensor) -> Tensor:
+        """Task loss + prior + penalties."""
+        key = Key(seed, step)
+        weights = self.config.ticket.effective(weights)
+        if self.fused:
+            task, out = self.fused_loss(weights, batch)
+        else:
+            out = self.forward(weights, batch, training=True, key=key)
+            task = self.example_losses(out, batch).mean()
+        return task + self.penalties(weights, hyper, out.tensors(), batch, beta, step, seed)
+
+    def fused_loss(self, weights: Weights, batch: Batch) -> tuple[Tensor, Output]:
+        """Task loss and output of one run, or of each of stacked runs."""
+        with self.forward.autocast(batch):
+            return self.config.model.fused_loss(
+                weights, self.forward.inputs(batch), batch["labels"], frozen=batch.get("frozen")
+            )
+
+    def penalties(
+        self,
+        weights: Weights,
+        hyper: Hyper,
+        seen: dict[str, Tensor],
+        batch: Batch,
+        beta: Tensor,
+        step: Tensor,
+        seed: Tensor,
+    ) -> Tensor:
+        """What is added to the task loss; `seen` are the fields of the output by name."""
+        total = torch.zeros_like(beta)
+        if "target" in batch:
+            out, key = self.completed(seen, weights, batch, Key(seed, step)), Key(seed, step)
+            total = beta * with_numbers(self.config, "prior", hyper).penalty(out, batch["target"], key)
+        if self.config.constraint.qk_penalty:
+            total = total + with_numbers(self.config, "constraint", hyper).penalty(weights)
+        return total
+
+    def completed(self, seen: dict[str, Tensor], weights: Weights, batch: Batch, key: Key | None = None) -> Output:
+        """The output with these fields. Logits that the fused path did without are computed when somebody reads them.
+
+        key   of a training step; None when evaluating
+        """
+        if "logits" in seen:
+            return Output(**seen)
+        return Output(lambda: self.forward(weights, batch, training=key is not None, key=key).logits, **seen)
+
+    def example_losses(self, out: Output, batch: Batch) -> Tensor:
+        """The loss of each example; a next-token loss is averaged over positions."""
+        labels = batch["labels"]
+        each = self.task_loss(out.logits.float().flatten(0, -2), labels.flatten())
+        return each.view(labels.shape).mean(1) if labels.ndim > 1 else each

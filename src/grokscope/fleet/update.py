@@ -1,0 +1,107 @@
+"""One optimizer step of ONE run: filter, clip, update, project. A pure function of its flat weights, gradient and state."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..optim.adamw import AdamW
+from ..optim.base import clip_scale
+from ..optim.filters import NoFilter
+from ..randomness import Key
+from .objective import Hyper, with_numbers
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..config import RunConfig
+    from .layout import Layout
+
+State = dict[str, dict[str, "Tensor"]]
+"""Per component (optim, filter), by name; a rule that works weight by weight has names such as mean/W_Q."""
+
+
+class Update:
+    """The rule, apart from the run's own numbers."""
+
+    def __init__(self, config: RunConfig, layout: Layout):
+        self.config = config
+        self.layout = layout
+        self.rates = config.ticket.rates(layout.parameters)
+        self.is_plain_adamw = (
+            type(config.optim) is AdamW  # others build on it
+            and type(config.filter) is NoFilter
+            and self.rates is None
+            and not config.constraint.norm
+        )
+
+    def __call__(
+        self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, lr: Tensor, step: Tensor, seed: Tensor
+    ) -> tuple[Tensor, State]:
+        optim, filter = (with_numbers(self.config, part, hyper) for part in ("optim", "filter"))
+        now, key = step + 1, Key(seed, step)
+        grad, filter_state = self._each(
+            filter.elementwise, flat, grad, state["filter"], lambda w, g, s, *_: filter.apply(w, g, s, step=now)
+        )
+        if self.rates is not None:
+            own_lr, decays = self._parameter_rates(flat)
+            grad = grad * (own_lr != 0)
+            lr = torch.where(own_lr.isnan(), lr, own_lr)
+            optim = dataclasses.replace(optim, weight_decay=optim.weight_decay * decays)
+        grad = grad * clip_scale(grad.norm(), optim.clip)
+
+        def rule(w: Tensor, g: Tensor, s: dict[str, Tensor], role: Any, name: str) -> tuple[Tensor, dict[str, Tensor]]:
+            return optim.update(w, g, s, role=role, step=now, lr=lr, key=key.fold(name))
+
+        flat, optim_state = self._each(optim.elementwise, flat, grad, state["optim"], rule)
+        if self.config.constraint.norm:
+            constraint = with_numbers(self.config, "constraint", hyper)
+            flat = self.layout.join(constraint.project(self.layout.cut(flat), self.layout.parameters))
+        return flat, {"optim": optim_state, "filter": filter_state}
+
+    def masked(
+        self,
+        flat: Tensor,
+        grad: Tensor,
+        state: State,
+        hyper: Hyper,
+        lr: Tensor,
+        step: Tensor,
+        seed: Tensor,
+        mask: Tensor,
+    ) -> tuple[Tensor, State]:
+        """A pruned weight has no gradient and stays exactly zero."""
+        flat, state = self(flat, grad * mask, state, hyper, lr, step, seed)
+        return flat * mask, state
+
+    def _parameter_rates(self, flat: Tensor) -> tuple[Tensor, Tensor]:
+        """Learning rate (NaN: the optimizer's own) and decay (1 or 0) of every weight in the vector."""
+        assert self.rates is not None
+        every = [(self.layout.parameters[name].shape, rate) for name, rate in self.rates.items()]
+        lr = [torch.full((math.prod(s),), math.nan if r.lr is None else r.lr, device=flat.device) for s, r in every]
+        decays = [torch.full((math.prod(s),), float(r.decays), device=flat.device) for s, r in every]
+        return torch.cat(lr), torch.cat(decays)
+
+    def _each(
+        self,
+        elementwise: bool,
+        flat: Tensor,
+        grad: Tensor,
+        state: dict[str, Tensor],
+        rule: Callable[..., tuple[Tensor, dict[str, Tensor]]],
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Apply a rule to all weights as one vector, or to each weight in its own shape and role."""
+        if elementwise:
+            return rule(flat, grad, state, "matrix", "weights")
+        results: dict[str, Tensor] = {}
+        new_state: dict[str, Tensor] = {}
+        weights, grads = self.layout.cut(flat), self.layout.cut(grad)
+        for name, parameter in self.layout.parameters.items():
+            own = {key.removesuffix(f"/{name}"): s for key, s in state.items() if key.endswith(f"/{name}")}
+            results[name], own = rule(weights[name], grads[name], own, parameter.role, name)
+            new_state |= {f"{key}/{name}": s for key, s in own.items()}
+        return self.layout.join(results), new_state

@@ -1,0 +1,29 @@
+"""AdamW of stacked runs in place: `optim.adamw.AdamW.update`, which stays the definition, without its copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def adamw_(
+    weight: Tensor, grad: Tensor, mean: Tensor, square: Tensor, step: Tensor, lr: Tensor, scale: Tensor, **own: Tensor
+) -> None:
+    """`AdamW.update` of stacked runs [run weight], in place; `grad` is used up. All others hold one number per run: `step` counts
+    from 1, `lr` is the scheduled rate, `scale` multiplies the gradient, `own` are weight_decay, beta1, beta2 and eps.
+
+    On a GPU `ops.triton.adamw.adamw_` does the same.
+    """
+    column = {name: number[:, None] for name, number in own.items()}
+    beta1, beta2, rate, time = column["beta1"], column["beta2"], lr[:, None], step.to(weight.dtype)[:, None]
+    # one operation at a time: a fused one rounds otherwise in the last few weights of a row than in the others, and these
+    # are not the same weights in every lane
+    grad.mul_(scale[:, None])
+    mean.mul_(beta1).add_(grad * (1 - beta1))
+    square.mul_(beta2).add_(grad.square_().mul_(1 - beta2))
+    unbiased = torch.div(square, 1 - beta2**time, out=grad).sqrt_().add_(column["eps"])
+    weight.mul_(1 - rate * column["weight_decay"]).sub_((mean * (rate / (1 - beta1**time))).div_(unbiased))

@@ -1,0 +1,115 @@
+"""Threads that share out the blocks of one run's work on a CPU.
+
+Every run computes with one thread of PyTorch, so that its bits do not depend on how many threads or neighbours there are. What
+is large enough is cut into blocks, by its shape alone; idle cores take blocks, and their results are combined in a fixed order.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+
+import torch
+
+
+class Team:
+    """As many threads as there are cores to use: some train runs, the others help them."""
+
+    def __init__(self, threads: int = 1):
+        self.threads = threads
+        self._idle = threads
+        """Cores that nobody uses now."""
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(threads - 1, initializer=_start_helper) if threads > 1 else None
+
+    @contextmanager
+    def member(self) -> Iterator[None]:
+        """The calling thread trains runs: it has a core and one thread of PyTorch."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        self._reserve(1)
+        try:
+            yield
+        finally:
+            self._release(1)
+            torch.set_num_threads(before)
+
+    def each(self, work: Callable[[int], None], blocks: int) -> None:
+        """`work(0)` … `work(blocks − 1)`, in any order and by any thread, without autograd. No two write to the same memory."""
+        helpers = self._reserve_idle(blocks - 1) if self._pool else 0
+        if not helpers:
+            for block in range(blocks):
+                work(block)
+            return
+        assert self._pool is not None
+        number = count()  # next() is atomic: every block is taken once
+
+        def drain() -> None:
+            while (block := next(number)) < blocks:
+                work(block)
+
+        begun: list[Future[None]] = []
+        try:
+            begun = [self._pool.submit(drain) for _ in range(helpers)]
+            drain()
+        finally:
+            for done in begun:
+                done.exception()  # wait: the blocks write to the caller's memory
+            self._release(helpers)
+        for done in begun:
+            done.result()
+
+    def close(self) -> None:
+        if self._pool:
+            self._pool.shutdown()
+
+    def _reserve(self, cores: int) -> None:
+        with self._lock:
+            self._idle -= cores
+
+    def _reserve_idle(self, most: int) -> int:
+        """Take up to `most` idle cores; returns how many."""
+        with self._lock:
+            cores = max(0, min(most, self._idle))
+            self._idle -= cores
+            return cores
+
+    def _release(self, cores: int) -> None:
+        with self._lock:
+            self._idle += cores
+
+
+def _start_helper() -> None:
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)  # the mode is a thread's own
+
+
+_current = Team()
+
+
+def each_block(work: Callable[[int], None], blocks: int) -> None:
+    """`Team.each` of the team that is at work now; without one, the calling thread does it all."""
+    _current.each(work, blocks)
+
+
+def block_bounds(examples: int, largest: int) -> list[tuple[int, int]]:
+    """Blocks of much the same size, none above `largest`: (first, first of the next). Depends on the sizes alone."""
+    number = max(1, -(-examples // largest))
+    size = -(-examples // number) if examples else 0
+    return [(begin, min(begin + size, examples)) for begin in range(0, max(examples, 1), max(size, 1))]
+
+
+@contextmanager
+def team_of(threads: int) -> Iterator[Team]:
+    """A team for all that trains inside."""
+    global _current
+    before, team = _current, Team(threads)
+    _current = team
+    try:
+        yield team
+    finally:
+        _current = before
+        team.close()
