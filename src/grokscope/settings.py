@@ -112,6 +112,16 @@ class Settings:
             plain[f.name] = value.to_dict() if isinstance(value, Settings) else _plain(value)
         return plain
 
+    def changes(self) -> dict[str, Any]:
+        """As `to_dict`, without what has its default; the ``kind`` of a component is always there."""
+        plain: dict[str, Any] = {"kind": self.kind} if self.kind else {}
+        defaults = type(self)()
+        for f in dataclasses.fields(self):
+            value = getattr(self, f.name)
+            if value != getattr(defaults, f.name):
+                plain[f.name] = value.changes() if isinstance(value, Settings) else _plain(value)
+        return plain
+
     def lane_values(self) -> dict[str, float]:
         """The `LANES` fields as numbers, by dotted name; a choice of words becomes its place in the list of choices."""
         hints = _hints(type(self))  # type: ignore[arg-type]
