@@ -65,10 +65,46 @@ def test_a_room_name_alone_chooses_its_kind():
     assert from_words("task.kind=parity", "task.k=2").task == Parity(k=2)
 
 
-def test_choosing_another_kind_forgets_the_old_one():
-    merged = merge({"task": {"kind": "modular", "p": 7}, "epochs": 5}, {"task": "parity"})
-    assert merged == {"task": {"kind": "parity"}, "epochs": 5}
-    assert merge({"task": {"p": 7}}, {"task": {"op": "-"}}) == {"task": {"p": 7, "op": "-"}}
+def merged(base, over):
+    """The merged settings, and what was said about them."""
+    lines = []
+    return merge(base, over, source="my.toml", tell=lines.append), lines
+
+
+def test_another_kind_keeps_the_settings_that_it_also_has():
+    base = {"task": {"p": 37, "train_fraction": 0.5, "op": "-"}, "epochs": 5}
+    plain, lines = merged(base, {"task": "k-addition"})
+    assert plain == {"task": {"kind": "k-addition", "p": 37, "train_fraction": 0.5}, "epochs": 5}
+    assert lines == ["task k-addition has no setting op (from my.toml): ignored"]
+    plain, lines = merged(base, {"task": {"kind": "parity", "train_fraction": 0.6}})
+    assert plain["task"] == {"kind": "parity", "train_fraction": 0.6}
+    assert lines == ["task parity has no setting p, op (from my.toml): ignored"]
+
+
+def test_naming_the_kind_that_is_the_default_anyway_changes_nothing():
+    base = {"task": {"p": 37, "op": "-"}}
+    plain, lines = merged(base, {"task": "modular"})
+    assert plain == {"task": {"kind": "modular", "p": 37, "op": "-"}}
+    assert not lines
+    assert merged({"task": {"p": 7}}, {"task": {"op": "-"}}) == ({"task": {"p": 7, "op": "-"}}, [])
+
+
+def test_a_value_that_the_new_kind_cannot_take_is_named():
+    plain, lines = merged({"ticket": {"kind": "magnitude", "run": "3f9a", "rate": "half"}}, {"ticket": "random"})
+    assert plain["ticket"] == {"kind": "random"}
+    assert lines == [
+        "ticket random has no setting run (from my.toml): ignored",
+        "ticket random cannot take rate = 'half' (from my.toml): ignored",
+    ]
+
+
+def test_defaults_of_a_config_are_not_kept_as_if_somebody_had_chosen_them():
+    config = RunConfig(task=Modular(p=59), optim=AdamW(lr=0.01))
+    assert config.changes() == {"task": {"kind": "modular", "p": 59}, "optim": {"kind": "adamw", "lr": 0.01}}
+    assert RunConfig.from_dict(config.changes()) == config
+    plain, lines = merged(config.changes(), {"task": "k-addition", "optim": "sgd"})
+    assert plain == {"task": {"kind": "k-addition", "p": 59}, "optim": {"kind": "sgd", "lr": 0.01}}
+    assert not lines
 
 
 @pytest.mark.parametrize(

@@ -47,13 +47,51 @@ def entry(name: str, thing: Any) -> dict[str, Any]:
     """One registry entry as plain data: name, what it is, and its settings with defaults and meanings."""
     plain: dict[str, Any] = {"name": name, "about": first_line(thing)}
     if isinstance(thing, type) and issubclass(thing, Settings):
-        docs = field_docs(thing)
-        defaults = thing().to_dict()
-        plain["settings"] = [
-            {"name": f.name, "default": defaults[f.name], "meaning": docs.get(f.name, "")}
-            for f in dataclasses.fields(thing)
-        ]
+        plain["settings"] = settings_of(thing)
     return plain
+
+
+def settings_of(settings: type[Settings]) -> list[dict[str, Any]]:
+    """Every setting of a class as name, default and meaning.
+
+    A component is followed by the settings of its kinds under their dotted names; those that not all kinds have name theirs.
+    """
+    docs, defaults = field_docs(settings), settings().to_dict()
+    rows: list[dict[str, Any]] = []
+    for f in dataclasses.fields(settings):
+        held = settings.component_fields().get(f.name)
+        if held is None:
+            rows.append({"name": f.name, "default": defaults[f.name], "meaning": docs.get(f.name, "")})
+            continue
+        kinds = held.registry.entries() if held.registry is not None else {"": held.default}
+        if held.registry is not None:
+            meaning = f"{docs.get(f.name, '')} One of {', '.join(kinds)}.".strip()
+            rows.append({"name": f.name, "default": held.default.kind, "meaning": meaning})
+        for inner, owners in _by_owner({kind: settings_of(cls) for kind, cls in kinds.items()}):
+            only = f"({', '.join(owners)}) " if len(owners) < len(kinds) else ""
+            rows.append({**inner, "name": f"{f.name}.{inner['name']}", "meaning": only + inner["meaning"]})
+    return rows
+
+
+def _by_owner(kinds: Mapping[str, list[dict[str, Any]]]) -> list[tuple[dict[str, Any], list[str]]]:
+    """Distinct settings of several kinds, each with the kinds that have it."""
+    found: list[tuple[dict[str, Any], list[str]]] = []
+    for kind, rows in kinds.items():
+        for row in rows:
+            owners = next((names for known, names in found if known == row), None)
+            if owners is None:
+                found.append((row, [kind]))
+            else:
+                owners.append(kind)
+    return found
+
+
+def meanings(settings: Settings) -> dict[str, str]:
+    """The meaning of every setting by dotted name, as in the flattened config."""
+    docs = field_docs(type(settings))
+    for name, held in settings.components().items():
+        docs |= {f"{name}.{own}": meaning for own, meaning in meanings(held).items()}
+    return docs
 
 
 def differences(configs: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
 class GrokscopeError(Exception):
-    """Anything a user can mend."""
+    """Anything a user can correct."""
 
 
 class ConfigError(GrokscopeError):
-    """A setting that cannot be; `field` is its dotted name, e.g. ``task.p``."""
+    """An invalid setting; `field` is its dotted name, e.g. ``task.p``."""
 
     def __init__(self, field: str, problem: str):
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
 
-    def within(self, room: str) -> ConfigError:
-        """The same error, seen from the config that holds `room`."""
-        return ConfigError(f"{room}.{self.field}", self.problem)
+
+@contextmanager
+def within(component: str) -> Iterator[None]:
+    """A ConfigError raised inside names its field from the config that holds `component`."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"{component}.{error.field}", error.problem) from None
 
 
 class StoreError(GrokscopeError):

@@ -1,4 +1,4 @@
-"""One small class that the rooms share: names to classes, filled by importing every file of the room."""
+"""One small class that all components share: names to classes, filled by importing every file of a package."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """The named choices of one room.
+    """The named choices of one component.
 
     Registering is all it takes: the CLI, the docs and the contract tests read the registry.
     """
 
-    def __init__(self, field: str, package: str):
+    def __init__(self, field: str, package: str = ""):
         self.field = field
-        """Where a choice is made in a RunConfig, e.g. ``task``; used in error messages."""
+        """What is chosen, in a word, e.g. ``task`` or ``attention``; used in error messages."""
         self.package = package
-        """The room whose files hold the entries."""
+        """The package whose files hold the entries; empty where they are registered by other means."""
         self._entries: dict[str, T] = {}
         self.code: dict[type, dict[str, Any]] = {}
         """The methods of each entry as they were when it was registered."""
@@ -43,10 +43,12 @@ class Registry(Generic[T]):
         return add
 
     def entries(self) -> dict[str, T]:
-        """All choices by name; the first call imports the room's files."""
+        """All choices by name; the first call imports the package's files."""
         with self._loading:  # another thread waits until everything is there
             if not self._loaded:
                 self._loaded = True
+                if not self.package:
+                    return self._entries
                 package = importlib.import_module(self.package)
                 for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
                     importlib.import_module(f"{self.package}.{module.name}")

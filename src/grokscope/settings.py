@@ -1,28 +1,83 @@
-"""Frozen, keyword-only settings: read from plain dicts with clear errors, written to plain dicts, equal after a round trip."""
+"""Frozen, keyword-only settings: read from plain dicts with clear errors, written to plain dicts, equal after a round trip.
+
+A field may hold settings itself: those of a component chosen by name from a registry (`component`), or a fixed group (`group`).
+Everything below works at any depth, with dotted names such as ``model.attention.temperature``.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import math
-import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, get_args
 
-from .errors import ConfigError, nearest
+from .coerce import coerce
+from .errors import ConfigError, nearest, within
+
+if TYPE_CHECKING:
+    from .registry import Registry
 
 S = TypeVar("S", bound="Settings")
 
 
+class ComponentField(NamedTuple):
+    """A field that holds settings itself."""
+
+    default: type[Settings]
+    registry: Registry[Any] | None
+    """Where its kind is chosen; None for a group of settings without a choice."""
+
+    def table(self, value: Any, path: str) -> dict[str, Any]:
+        """`value` as a table of settings; a plain name, as in ``attention = "linear"``, chooses the kind."""
+        if isinstance(value, str) and self.registry is not None:
+            return {"kind": value}
+        if not isinstance(value, Mapping):
+            raise ConfigError(path, f"{value!r} is not a table of settings")
+        return dict(value)
+
+    def kind_of(self, table: Mapping[str, Any]) -> str:
+        """The kind that a table chooses: the default one where it does not say."""
+        return str(table.get("kind", self.default.kind))
+
+    def choose(self, table: Mapping[str, Any], path: str) -> type[Settings]:
+        """The class of that kind."""
+        if self.registry is None or "kind" not in table:
+            return self.default
+        try:
+            chosen: type[Settings] = self.registry.get(table["kind"])
+        except ConfigError as error:
+            raise ConfigError(path, error.problem) from None
+        return chosen
+
+    def read(self, value: Any, path: str) -> Settings:
+        """The settings that a plain value stands for."""
+        table = self.table(value, path)
+        return self.choose(table, path).from_dict(table, path=path)
+
+
+def component(registry: Registry[Any], default: type[Settings]) -> Any:
+    """A field that holds a component, chosen by name from `registry`; one of class `default` where none is chosen.
+
+    In a class of settings: ``attention: Attention = component(attentions, Softmax)``. Users then write
+    ``model.attention = "linear"``, or ``{kind = "softmax", temperature = 2.0}``, or ``--set model.attention.temperature=2``.
+    """
+    return dataclasses.field(default_factory=default, metadata={"component": ComponentField(default, registry)})
+
+
+def group(default: type[Settings]) -> Any:
+    """A field that holds a fixed group of settings, such as ``log`` and ``stop`` of a run."""
+    return dataclasses.field(default_factory=default, metadata={"component": ComponentField(default, None)})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of every room's config.
+    """Base of every component's config.
 
-    A subclass lists its fields with defaults and a docstring each, derives the rest as properties,
-    and says in `check` what cannot be. Fields named in `LANES` are numbers that may differ between runs
-    trained side by side: inside the fleet they are scalar tensors, so arithmetic on them must be torch's.
+    A subclass lists its fields with defaults and a docstring each, derives the rest as properties, and rejects invalid
+    settings in `check`. Fields named in `LANES` are numbers that may differ between runs trained side by side: inside the
+    fleet they are scalar tensors, so arithmetic on them must be torch's.
     """
 
     kind: ClassVar[str] = ""
@@ -30,114 +85,116 @@ class Settings:
     HOST: ClassVar[tuple[str, ...]] = ()
     """Fields that shape only a run's data or initial weights: they too may differ between neighbours."""
 
+    @classmethod
+    def component_fields(cls) -> Mapping[str, ComponentField]:
+        """The fields that hold settings themselves."""
+        return _component_fields(cls)  # type: ignore[arg-type]
+
+    def components(self) -> dict[str, Settings]:
+        """The settings that these hold, by field."""
+        return {name: getattr(self, name) for name in self.component_fields()}
+
     def check(self) -> Any:
-        """Raise ConfigError(field, why) for a setting that cannot be."""
+        """Raise ConfigError(field, problem) for an invalid setting."""
+
+    def check_components(self) -> None:
+        """Check the settings that these hold; errors name theirs from here, e.g. ``attention.temperature``."""
+        for name, settings in self.components().items():
+            with within(name):
+                settings.check_components()
+                settings.check()
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain values by field; nested settings are dicts, with their ``kind`` where it is a choice."""
         plain: dict[str, Any] = {"kind": self.kind} if self.kind else {}
         for f in dataclasses.fields(self):
             value = getattr(self, f.name)
-            plain[f.name] = list(value) if isinstance(value, tuple) else value
+            plain[f.name] = value.to_dict() if isinstance(value, Settings) else _plain(value)
+        return plain
+
+    def changes(self) -> dict[str, Any]:
+        """As `to_dict`, without what has its default; the ``kind`` of a component is always there."""
+        plain: dict[str, Any] = {"kind": self.kind} if self.kind else {}
+        defaults = type(self)()
+        for f in dataclasses.fields(self):
+            value = getattr(self, f.name)
+            if value != getattr(defaults, f.name):
+                plain[f.name] = value.changes() if isinstance(value, Settings) else _plain(value)
         return plain
 
     def lane_values(self) -> dict[str, float]:
-        """The `LANES` fields as numbers; a choice of words becomes its place in the list of choices."""
+        """The `LANES` fields as numbers, by dotted name; a choice of words becomes its place in the list of choices."""
         hints = _hints(type(self))  # type: ignore[arg-type]
         values = {}
         for name in self.LANES:
             value = getattr(self, name)
             values[name] = float(get_args(hints[name]).index(value) if isinstance(value, str) else value)
+        for name, settings in self.components().items():
+            values |= {f"{name}.{own}": value for own, value in settings.lane_values().items()}
         return values
+
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """These settings with other values by dotted name, as they are: the counterpart of `lane_values`."""
+        own = {name: value for name, value in values.items() if "." not in name}
+        deeper: dict[str, dict[str, Any]] = {}
+        for name, value in values.items():
+            field, _, rest = name.partition(".")
+            if rest:
+                deeper.setdefault(field, {})[rest] = value
+        replaced = {field: getattr(self, field).with_values(inner) for field, inner in deeper.items()}
+        return dataclasses.replace(self, **own, **replaced)
 
     def structure(self) -> dict[str, Any]:
         """What runs must have in common to train side by side."""
-        return {name: value for name, value in self.to_dict().items() if name not in (*self.LANES, *self.HOST)}
+        plain = self.to_dict() | {name: settings.structure() for name, settings in self.components().items()}
+        return {name: value for name, value in plain.items() if name not in (*self.LANES, *self.HOST)}
 
     @classmethod
-    def from_dict(cls: type[S], plain: dict[str, Any], *, room: str = "") -> S:
-        """Settings from plain values; `room` is where they stand in a larger config, for error messages."""
-        prefix = f"{room}." if room else ""
-        hints = _hints(cls)  # type: ignore[arg-type]
+    def respell(cls, plain: dict[str, Any]) -> dict[str, Any]:
+        """Plain values with other spellings of the same values (such as − for -) replaced; called before they are read."""
+        return plain
+
+    @classmethod
+    def from_dict(cls: type[S], plain: dict[str, Any], *, path: str = "") -> S:
+        """Settings from plain values; what is not given takes its default.
+
+        path   where they stand in a larger config, for error messages
+        """
+        prefix = f"{path}." if path else ""
         names = [f.name for f in dataclasses.fields(cls)]
         values = {}
-        for key, value in plain.items():
-            if key == "kind":
+        for name, value in cls.respell(plain).items():
+            if name == "kind" and cls.kind:
+                if value != cls.kind:
+                    raise ConfigError(f"{prefix}kind", f"{value!r} is not {cls.kind}")
                 continue
-            if key not in names:
-                raise ConfigError(
-                    prefix + key, f"no such setting. {nearest(prefix + key, [prefix + n for n in names])}"
-                )
-            values[key] = coerce(prefix + key, hints[key], value)
+            if name not in names:
+                choices = [prefix + n for n in names]
+                raise ConfigError(prefix + name, f"no such setting. {nearest(prefix + name, choices)}")
+            values[name] = cls.read_field(name, value, path=path)
         return cls(**values)
+
+    @classmethod
+    def read_field(cls, name: str, value: Any, *, path: str = "") -> Any:
+        """The value of one field from a plain one."""
+        where = f"{path}.{name}" if path else name
+        held = cls.component_fields().get(name)
+        return held.read(value, where) if held else coerce(where, _hints(cls)[name], value)  # type: ignore[arg-type]
 
 
 @functools.cache
 def _hints(settings: Any) -> dict[str, Any]:
-    """The fields' types of a class of settings; looking them up takes longer than all the rest."""
+    """The types of a class's fields; looking them up takes longer than all the rest."""
     return typing.get_type_hints(settings)
 
 
-def coerce(field: str, hint: Any, value: Any) -> Any:
-    """`value` as the annotated type, from JSON, TOML or a word typed on the command line."""
-    origin, args = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        return _first_that_fits(field, args, value)
-    if origin is Literal:
-        if value in args:
-            return value
-        raise ConfigError(field, f"{value!r} is not possible. {nearest(str(value), map(str, args))}")
-    if origin is tuple:
-        items = value.split(",") if isinstance(value, str) else value
-        if not isinstance(items, (list, tuple)):
-            items = [items]
-        return tuple(coerce(field, args[0], item) for item in items)
-    if hint is type(None):
-        if value is None or value in ("none", "None", ""):
-            return None
-        raise ConfigError(field, f"{value!r} is not none")
-    if hint is bool:
-        if isinstance(value, bool) or value in ("true", "false"):
-            return value is True or value == "true"
-        raise ConfigError(field, f"{value!r} is neither true nor false")
-    if hint is int:
-        return _integer(field, value)
-    if hint is float:
-        return _real(field, value)
-    if isinstance(value, str):
-        return value
-    raise ConfigError(field, f"{value!r} is not a word")
+@functools.cache
+def _component_fields(settings: Any) -> dict[str, ComponentField]:
+    return {f.name: f.metadata["component"] for f in dataclasses.fields(settings) if "component" in f.metadata}
 
 
-def _first_that_fits(field: str, hints: tuple[Any, ...], value: Any) -> Any:
-    problems = []
-    for hint in hints:
-        try:
-            return coerce(field, hint, value)
-        except ConfigError as error:
-            problems.append(error.problem)
-    raise ConfigError(field, "; ".join(problems))
-
-
-def _integer(field: str, value: Any) -> int:
-    try:
-        number = float(value)
-        if isinstance(value, bool) or not number.is_integer():
-            raise ValueError
-        return int(value) if isinstance(value, (int, str)) and str(value).lstrip("+-").isdigit() else int(number)
-    except (TypeError, ValueError, OverflowError):
-        raise ConfigError(field, f"{value!r} is not a whole number") from None
-
-
-def _real(field: str, value: Any) -> float:
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ConfigError(field, f"{value!r} is not a number") from None
-    if not math.isfinite(number):
-        raise ConfigError(field, f"{value!r} is not finite")
-    return number
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def require(condition: bool, field: str, problem: str) -> None:

@@ -176,7 +176,8 @@ def test_it_is_described(room, kind):
     assert cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}(")
     missing = _fields(cls) - set(field_docs(cls))
     assert not missing, f"fields without a docstring: {missing}"
-    assert [s["name"] for s in entry(kind, cls)["settings"]] == [f.name for f in dataclasses.fields(cls)]
+    described = [s["name"] for s in entry(kind, cls)["settings"] if "." not in s["name"]]
+    assert described == [f.name for f in dataclasses.fields(cls)]
 
 
 @pytest.mark.parametrize(("room", "kind"), [(r, k) for r, k in EVERY if r != "loss"])

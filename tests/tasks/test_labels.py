@@ -91,7 +91,7 @@ def test_typographic_signs_are_the_plain_ones(typed: str, plain: str) -> None:
 
 def test_unknown_op_names_its_field() -> None:
     with pytest.raises(ConfigError) as error:
-        Modular.from_dict({"op": "x2+y3"}, room="task")
+        Modular.from_dict({"op": "x2+y3"}, path="task")
     assert error.value.field == "task.op"
     assert "x2+y2" in error.value.problem
 

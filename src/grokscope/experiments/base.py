@@ -115,7 +115,7 @@ class Experiment:
         count = seeds or (self.seeds if scale == "full" else self.quick_seeds)
         chosen: list[tuple[str, RunConfig]] = []
         for arm, settings in self.arms_at(scale).items():
-            plain = self.base.to_dict()
+            plain = self.base.changes()
             for layer in (self.quick if scale == "quick" else {}, settings):
                 plain = merge(plain, nested(dict(layer)))
             config = RunConfig.from_dict(plain).check()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +15,52 @@ from ..errors import ConfigError
 from ..settings import flatten
 
 
-def read_config(file: Path | None, settings: dict[str, Any]) -> RunConfig:
-    """The file's settings with `settings` (dotted names) on top."""
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def read_config(file: Path | None, settings: dict[str, Any], tell: Callable[[str], None] = _say) -> RunConfig:
+    """The file's settings with `settings` (dotted names) on top.
+
+    tell   hears which of the file's settings the chosen components do not have
+    """
     plain = read_toml(file) if file else {}
     for word in ("grid", "seeds"):
         if word in plain:
             raise ConfigError(word, f"{file} is a grid; run it with: grokscope sweep {file}")
-    return RunConfig.from_dict(merge(plain, nested(settings)))
+    return RunConfig.from_dict(merge(plain, nested(settings), source=str(file), tell=tell))
 
 
-def read_grid(file: Path, settings: dict[str, Any], seeds: list[int] | None) -> list[RunConfig]:
-    """Every point of a grid file, for every seed; checked, in the order of the file with the last list running fastest."""
+def read_grid(
+    file: Path, settings: dict[str, Any], seeds: list[int] | None, tell: Callable[[str], None] = _say
+) -> list[RunConfig]:
+    """Every point of a grid file, for every seed; checked, in the order of the file with the last list running fastest.
+
+    tell   hears which settings the chosen components do not have, each line once
+    """
     plain = read_toml(file)
     grid = plain.pop("grid", {})
     given = plain.pop("seeds", 1)
     if not isinstance(grid, dict) or not grid:
         raise ConfigError("grid", f'{file} has no table [grid] of lists, such as "prior.beta" = [0.0, 0.3]')
-    base = merge(plain, nested(settings))
+    ignored: dict[str, None] = {}
+    base = merge(plain, nested(settings), source=str(file), tell=lambda line: ignored.setdefault(line))
     chosen = seeds if seeds is not None else list(range(given)) if isinstance(given, int) else list(given)
     if not chosen:
         raise ConfigError("seeds", f"{given!r} names no seed")
     configs = []
+    source = f"{file} or --set" if settings else str(file)
     for point in points(grid):
-        config = RunConfig.from_dict(merge(base, nested(point))).check()
+        plain = merge(base, nested(point), source=source, tell=lambda line: ignored.setdefault(line))
+        config = RunConfig.from_dict(plain).check()
         configs += [dataclasses.replace(config, seed=seed) for seed in chosen]
+    for line in ignored:
+        tell(line)
     return configs
 
 
 def points(grid: dict[str, Any]) -> list[dict[str, Any]]:
-    """The product of a grid's lists: one dict of dotted settings a point."""
+    """The product of a grid's lists: one dict of dotted settings per point."""
     lists = flatten(grid)  # TOML reads an unquoted prior.beta = […] as nested tables; both spellings mean the same
     for name, values in lists.items():
         if not isinstance(values, list) or not values:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..analysis import compare, find_phases, summarise
 from ..config import RunConfig
-from ..describe import differences, field_docs
+from ..describe import differences, meanings
 from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
 from ..settings import flatten
@@ -138,10 +138,9 @@ def settings_of(runs: Sequence[RunInfo]) -> list[Setting]:
     """Every setting with its values and meaning."""
     flat = [flatten(run.config) for run in runs]
     configs = [RunConfig.from_dict(run.config) for run in runs]
-    docs: dict[str, str] = dict(field_docs(RunConfig))
+    docs: dict[str, str] = {}
     for config in configs:
-        for part in RunConfig.PARTS:
-            docs |= {f"{part}.{name}": doc for name, doc in field_docs(type(getattr(config, part))).items()}
+        docs |= meanings(config)
     names = dict.fromkeys(name for settings in flat for name in settings)
     rows = []
     for name in names:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
 from torch import Generator, Tensor
@@ -53,10 +53,9 @@ class Modular(SparseTask):
     """All pairs of operands, or each pair once with a ≥ b, where the order makes no difference to the answer."""
 
     @classmethod
-    def from_dict(cls, plain: dict[str, Any], *, room: str = "") -> Self:
+    def respell(cls, plain: dict[str, Any]) -> dict[str, Any]:
         op = plain.get("op")
-        plain = {**plain, "op": op.translate(TYPED)} if isinstance(op, str) else plain
-        return super().from_dict(plain, room=room)
+        return {**plain, "op": op.translate(TYPED)} if isinstance(op, str) else plain
 
     @property
     def columns(self) -> tuple[range, ...]:

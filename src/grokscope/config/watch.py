@@ -1,0 +1,47 @@
+"""When a run is evaluated, and when it stops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..settings import Settings, require
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log(Settings):
+    """When a run is evaluated."""
+
+    every: int = 25
+    """Epochs between evaluations."""
+    dense: bool = False
+    """Also evaluate at log-spaced epochs early on: 1, 2, 3, 4, 6, 8, 11 …"""
+    keep: int = 0
+    """Epochs between checkpoints that are kept for later; 0 keeps the last one only."""
+
+    def check(self) -> None:
+        require(self.every >= 1, "every", f"{self.every} is below 1")
+        require(self.keep >= 0, "keep", f"{self.keep} is below 0")
+
+    def next_after(self, epoch: int) -> int:
+        """The first epoch after `epoch` at which to evaluate."""
+        regular = (epoch // self.every + 1) * self.every
+        if not self.dense:
+            return regular
+        step = 0
+        while (dense := round(2 ** (step / 2))) <= epoch:
+            step += 1
+        return min(regular, dense)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop(Settings):
+    """When a run is stopped before its last epoch."""
+
+    accuracy: float = 0.99
+    """Test accuracy that counts as generalised; 0 trains to the last epoch in any case."""
+    window: int = 100
+    """Epochs over which it must hold before the run ends."""
+
+    def check(self) -> None:
+        require(0 <= self.accuracy <= 1, "accuracy", f"{self.accuracy} is outside [0, 1]")
+        require(self.window >= 0, "window", f"{self.window} is below 0")
