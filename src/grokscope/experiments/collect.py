@@ -11,7 +11,7 @@ import pandas as pd
 from ..analysis import find_phases, run_times
 from ..config import RunConfig
 from ..figures import RunCurves
-from ..probes import Stored, few_threads, probes
+from ..probes import StoredRun, few_threads, probes
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
 from ..tickets.base import FromRun
@@ -60,7 +60,7 @@ def probe_tables(names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[s
     first = min(run.config["seed"] for run in runs)
     for name in names:
         looked = [
-            probes.get(name)(Stored(run)).assign(run=run.id, arm=arm, seed=run.config["seed"])
+            probes.get(name)(StoredRun(run)).assign(run=run.id, arm=arm, seed=run.config["seed"])
             for run, arm in zip(runs, arms, strict=True)
             if name not in ONE_SEED or run.config["seed"] == first
         ]

@@ -6,7 +6,6 @@ code it was written for: `overridden` finds what a subclass or a patch has chang
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,7 +38,7 @@ def hyper_of(config: RunConfig) -> dict[str, float]:
 def with_numbers(config: RunConfig, part: str, hyper: Hyper) -> Any:
     """A component of the config with the run's own numbers in its fields."""
     own = {key.removeprefix(f"{part}."): value for key, value in hyper.items() if key.startswith(f"{part}.")}
-    return dataclasses.replace(getattr(config, part), **own)
+    return getattr(config, part).with_values(own)
 
 
 class Objective:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.func import vmap
 
+from ..ops.blas import pin_products
 from ..ops.graph import captured
 from ..ops.memory import keep_freed_memory
 from ..ops.triton import usable_on
@@ -47,6 +48,7 @@ class Program:
         """fuse   False computes every loss from logits"""
         if device.type == "cpu":
             keep_freed_memory()
+            pin_products()
         self.config = template
         self.lanes = lanes
         self.device = device
