@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..config import RunConfig
+from ..config import RunConfig, read_stored
 from ..fleet.start import initial_weights
 from ..ops.lookup import plan
 from ..registry import Registry
@@ -47,12 +47,12 @@ class Stored:
 
     @cached_property
     def config(self) -> RunConfig:
-        return RunConfig.from_dict(self.info.config)
+        return read_stored(self.info.config, self.info.id)
 
     @cached_property
     def split(self) -> Split:
         """Training and test examples, rebuilt from the seed."""
-        return self.config.task.split(self.config.seed)
+        return self.config.task.split(self.config.seed_for("data"))
 
     @cached_property
     def epochs(self) -> list[int]:

@@ -84,7 +84,9 @@ def _all_pairs(stored: Stored) -> Examples:
     if task.op not in ROTATIONS:
         raise StoreError(f"run {stored.info.id} learns a {task.op} b; progress reads runs with task.op = + or -")
     operands = torch.arange(task.p)
-    return task.examples(torch.cartesian_prod(operands, operands), task.distractors, "test", stored.config.seed)
+    return task.examples(
+        torch.cartesian_prod(operands, operands), task.distractors, "test", stored.config.seed_for("data")
+    )
 
 
 def _logits(stored: Stored, weights: dict[str, Tensor], examples: Examples) -> Float[Tensor, "example class"]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....analysis import Phases, find_phases
-from ....config import RunConfig
+from ....config import RunConfig, read_stored
 from ....errors import StoreError
 from ....launch.local import metrics_of
 from ....store import RunInfo, kept_epochs, read_checkpoint
@@ -71,7 +71,7 @@ class Evidence:
     @cached_property
     def informative(self) -> int:
         """k."""
-        return int(self.config.task.split(self.config.seed).test.marked[0].sum())
+        return int(self.config.task.split(self.config.seed_for("data")).test.marked[0].sum())
 
     @property
     def length(self) -> int:
@@ -101,7 +101,7 @@ class Evidence:
 
 def read_evidence(run: RunInfo) -> Evidence:
     """Metrics and replayed checkpoints of one run; StoreError for a run that has none of the one or the other."""
-    config = RunConfig.from_dict(run.config)
+    config = read_stored(run.config, run.id)
     metrics = finite_rows(metrics_of(run))
     if metrics.empty:
         raise StoreError(f"run {run.id} has no measurements yet")
