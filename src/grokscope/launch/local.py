@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..analysis import run_times
-from ..config import RunConfig
+from ..config import RunConfig, combine, read_stored
 from ..errors import ConfigError, StoreError
 from ..fleet import Job, Progress, TrainingStats
 from ..fleet.start import initial_weights
@@ -25,7 +25,6 @@ from ..ops.lookup import plan
 from ..priors.base import pooled_log_attention
 from ..priors.kl import KL
 from ..store import (
-    FINISHED,
     Checkpoint,
     RunFolder,
     RunInfo,
@@ -39,6 +38,7 @@ from ..tickets import Origin
 from ..tickets.base import FromRun
 from .fit import fitting_lanes, free_memory
 from .pack import pack, signature
+from .remaining import remaining, replay
 from .scheduler import Group, Scheduler, plan_workers
 
 if TYPE_CHECKING:
@@ -83,24 +83,27 @@ def train_all(
 
     stats   what training takes is added to it
     """
-    wanted = {config.id: config.check() for config in configs}
+    wanted = combine(config.check() for config in configs)
     if not wanted:
         raise ConfigError("seeds", "no run was asked for")
     place = resolve_device(device)
     check_writable(runs)
-    for config in wanted.values():
+    teachers = {}
+    for id, config in wanted.items():
         if _teacher(config):
-            _find_teacher(config, runs)
+            teachers[id], _ = _find_teacher(config, runs)
         if isinstance(config.ticket, FromRun):
             _find_origin(config, runs)
     jobs = []
-    for id, config in wanted.items():
-        if not _finished(Path(runs) / id, config):
-            config.task.require_data()
-            sink = StoredRun(runs, config, device_name(place))
-            target = (lambda c=config: teacher_attention(c, runs)) if _teacher(config) else None
-            origin = (lambda c=config: ticket_origin(c, runs)) if isinstance(config.ticket, FromRun) else None
-            jobs.append((config, Job(config=config, sink=sink, target=target, origin=origin)))
+    for id in remaining(wanted, runs):
+        config = wanted[id]
+        config.task.require_data()
+        # a teacher may be trained further later on: a run that goes on keeps to the epoch it began with
+        record = {"teacher_epoch": teachers[id].epoch} if id in teachers else {}
+        sink = StoredRun(runs, config, device_name(place), record)
+        target = (lambda c=config, s=sink: teacher_attention(c, runs, s.teacher_epoch)) if id in teachers else None
+        origin = (lambda c=config: ticket_origin(c, runs)) if isinstance(config.ticket, FromRun) else None
+        jobs.append((config, Job(config=config, sink=sink, target=target, origin=origin)))
     if jobs:
         _train_jobs(jobs, list(wanted.values()), place, lanes, progress, save_every, stats or TrainingStats())
     return [read_run(Path(runs) / id) for id in wanted if (Path(runs) / id).exists()]
@@ -148,19 +151,35 @@ def _train_jobs(
 class StoredRun:
     """A fleet's sink that writes to a run folder. The folder is opened when the run's turn comes."""
 
-    def __init__(self, runs: str | Path, config: RunConfig, device: str):
-        self.runs, self.config, self.device = runs, config, device
+    def __init__(self, runs: str | Path, config: RunConfig, device: str, record: dict[str, Any] | None = None):
+        self.runs, self.config, self.device, self.record = runs, config, device, record
         self.folder: RunFolder | None = None
         self.history: list[dict[str, float]] = []
         """Epoch and accuracies of every row, for the summary."""
 
     def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
-        self.folder = RunFolder.create_or_open(self.runs, self.config.id, self.config.to_dict(), device=self.device)
+        self.folder = RunFolder.create_or_open(
+            self.runs,
+            self.config.id,
+            self.config.to_dict(),
+            device=self.device,
+            identity=RunConfig.identity_of,
+            record=self.record,
+        )
         saved = self.folder.latest_checkpoint()
-        self.history = _history(self.folder.metrics().to_pylist()) if saved else []
         if saved is None:
+            self.history = []
             return None
-        return saved.epoch, saved.metadata, saved.tensors
+        rows = self.folder.metrics().to_pylist()
+        self.history = _history(rows)
+        # the stop rule may be another one than the checkpoint was saved with
+        return saved.epoch, saved.metadata | {"held_since": replay(self.config, rows).held_since}, saved.tensors
+
+    @property
+    def teacher_epoch(self) -> int | None:
+        """Of the teacher's checkpoint whose attention is the target; None, its newest, for a run stored without it."""
+        assert self.folder is not None
+        return self.folder.manifest.get("teacher_epoch")
 
     def save(
         self,
@@ -198,36 +217,26 @@ def _history(rows: list[dict[str, Any]]) -> list[dict[str, float]]:
     return [{key: row[key] for key in ("epoch", "seconds", "train_accuracy", "test_accuracy")} for row in rows]
 
 
-def _finished(path: Path, config: RunConfig) -> bool:
-    """Whether there is nothing left to train. Opening an unfinished run mends what a kill left half done, and tells
-    before anything is trained that another process has it."""
-    if not path.exists():
-        return False
-    if read_run(path).status in FINISHED:
-        return True
-    with RunFolder.create_or_open(path.parent, path.name, config.to_dict(), device="") as folder:
-        return folder.state.finished
-
-
 def _teacher(config: RunConfig) -> str:
     return config.prior.teacher if isinstance(config.prior, KL) and config.prior.target == "teacher" else ""
 
 
 def _find_teacher(config: RunConfig, runs: str | Path) -> tuple[RunInfo, RunConfig]:
     info = find_run(runs, _teacher(config))
-    teacher = RunConfig.from_dict(info.config)
+    teacher = read_stored(info.config, info.id)
     mine, other = config.task.shape, teacher.task.shape
     if (mine.vocabulary, mine.length) != (other.vocabulary, other.length):
         raise ConfigError("prior.teacher", f"run {info.id} reads other sequences than this task has")
     return info, teacher
 
 
-def teacher_attention(config: RunConfig, runs: str | Path) -> Tensor:
-    """What the teacher run attends to on this run's training sequences, averaged over its heads."""
+def teacher_attention(config: RunConfig, runs: str | Path, epoch: int | None = None) -> Tensor:
+    """What the teacher run attends to on this run's training sequences, averaged over its heads; at the checkpoint of `epoch`,
+    or its newest."""
     info, teacher = _find_teacher(config, runs)
     other = teacher.task.shape
-    weights = teacher.ticket.effective(_tensors(read_checkpoint(info), "weight/"))
-    tokens = config.task.split(config.seed).train.inputs
+    weights = teacher.ticket.effective(_tensors(read_checkpoint(info, epoch), "weight/"))
+    tokens = config.task.split(config.seed_for("data")).train.inputs
     with torch.no_grad():
         out = teacher.model.forward(weights, plan(tokens, other.vocabulary, max(other.length, other.test_length)))
         return pooled_log_attention(out).exp()
@@ -240,7 +249,7 @@ def _tensors(saved: Checkpoint, prefix: str) -> dict[str, Tensor]:
 def _find_origin(config: RunConfig, runs: str | Path) -> tuple[RunInfo, RunConfig]:
     assert isinstance(config.ticket, FromRun)
     info = find_run(runs, config.ticket.run)
-    source = RunConfig.from_dict(info.config)
+    source = read_stored(info.config, info.id)
     mine, other = (c.model.parameters(c.task.shape) for c in (config, source))
     if {name: p.shape for name, p in mine.items()} != {name: p.shape for name, p in other.items()}:
         raise ConfigError("ticket.run", f"run {info.id} has other weights than this model")
