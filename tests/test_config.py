@@ -55,6 +55,17 @@ def test_what_only_watches_or_stops_a_run_is_no_part_of_its_id():
     assert not {"log", "stop", "epochs"} & set(watched.identity())
 
 
+def test_of_an_exact_run_everything_is_part_of_its_id():
+    exact = RunConfig(exact=True)
+    others = (
+        replace(exact, epochs=9999),
+        replace(exact, log=Log(keep=70)),
+        replace(exact, stop=Stop(accuracy=0.0)),
+        RunConfig(),
+    )
+    assert len({exact.id, *(config.id for config in others)}) == 5
+
+
 def test_whole_numbers_given_for_real_ones_make_no_difference():
     assert RunConfig(optim=AdamW(weight_decay=1, lr=1)).id == RunConfig(optim=AdamW(weight_decay=1.0, lr=1.0)).id
 

@@ -58,6 +58,9 @@ class RunConfig(Settings):
     """Seed of the initial weights; none follows `seed`."""
     order_seed: int | None = setting(None, since=2)
     """Seed of the order of batches and of all randomness inside a step; none follows `seed`."""
+    exact: bool = setting(False, since=2)
+    """Whether `epochs`, `log` and `stop` are part of the run's id too: it is then never continued to another end, nor shared with
+    others that watch it otherwise. For experiments, whose results must not depend on what else was trained in a folder."""
 
     def check(self) -> RunConfig:
         """Raise ConfigError for an invalid run; return the config itself."""
@@ -120,9 +123,11 @@ class RunConfig(Settings):
 
     def identity(self) -> dict[str, Any]:
         """What changes the run's numbers. The last epoch does not where nothing depends on it, nor does a seed that is
-        written out but equal to `seed`."""
+        written out but equal to `seed`. Of an exact run everything counts."""
         plain = super().identity()
-        if not self.depends_on_epochs:
+        if self.exact:
+            plain |= {"log": self.log.identity(), "stop": self.stop.identity()}
+        elif not self.depends_on_epochs:
             del plain["epochs"]
         return {name: value for name, value in plain.items() if name not in SEEDS or value != self.seed}
 
