@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..analysis import find_phases, run_times
-from ..config import RunConfig
+from ..config import read_stored
 from ..figures import RunCurves
 from ..probes import StoredRun, few_threads, probes
 from ..settings import flatten
@@ -70,13 +70,13 @@ def probe_tables(names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[s
 
 def _paid(run: RunInfo, metrics: pd.DataFrame) -> dict[str, float]:
     """Optimizer steps of a run, and its share of the seconds that its fleet spent on them."""
-    steps = metrics["epoch"].diff() * RunConfig.from_dict(run.config).steps_per_epoch
+    steps = metrics["epoch"].diff() * read_stored(run.config, run.id).steps_per_epoch
     return {"steps": int(steps.sum()), "step_seconds": float((steps * metrics["seconds_per_step"]).sum())}
 
 
 def origin_epochs(run: RunInfo, by_id: Mapping[str, RunInfo]) -> int:
     """Epochs that were trained elsewhere before this run could start: its teacher's, and those that its ticket took to find."""
-    config = RunConfig.from_dict(run.config)
+    config = read_stored(run.config, run.id)
     spent = 0
     for origin in (by_id[id] for id in origins(config)):
         own = origin.epoch

@@ -20,12 +20,14 @@ Batch = dict[str, "Tensor"]
 
 def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, Batch]:
     """Training and test batch. `target` replaces the prior's own target on the training set (a teacher's attention)."""
-    split = config.task.split(config.seed)
+    seed = config.seed_for("data")
+    split = config.task.split(seed)
     train = batch_of(config, split.train)
+    train["labels"] = config.noise.labels_once(train["labels"], config.task.shape.classes, seed)
     if target is not None:
         train["target"] = target
     elif config.model.has_attention and split.train.informative is not None:
-        train["target"] = config.prior.target_for(split.train, config.seed).float()
+        train["target"] = config.prior.target_for(split.train, seed).float()
     return train, batch_of(config, split.test)
 
 

@@ -15,6 +15,7 @@ import torch
 
 from ..errors import StoreError
 from .data import Batch, lane_data
+from .guard import check_global_states, global_states
 from .io_pool import IOPool
 from .program import Program
 from .rules import Row, Rules
@@ -204,6 +205,7 @@ class Fleet:
         active = self._active()
         begin = time.perf_counter()
         epochs = min(lane.next_due - lane.epoch for lane in active)
+        generators = global_states()
         for _ in range(epochs):
             if self.interrupted():
                 return True
@@ -216,6 +218,7 @@ class Fleet:
         self.stats += TrainingStats(run_steps=steps * len(active), lane_steps=steps * len(self.lanes))
         self.idle_steps += steps * (1 - len(active) / len(self.lanes))
         table = self.program.evaluate()
+        check_global_states(generators)
         elapsed = time.perf_counter() - begin
         for place, lane in self._occupied():
             lane.seconds += elapsed

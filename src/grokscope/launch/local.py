@@ -10,19 +10,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import torch
 
-from ..config import RunConfig
+from ..config import RunConfig, combine
 from ..errors import ConfigError
 from ..fleet import Job, Progress, TrainingStats
 from ..ops.devices import device_name, resolve_device
 from ..ops.memory import free_memory
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
-from ..store import FINISHED, RunFolder, RunInfo, check_writable, read_run
+from ..store import RunInfo, check_writable, read_run
 from .plan import USABLE, fitting_lanes, lane_bytes, pack, plan_workers
+from .remaining import remaining
 from .scheduler import Group, Scheduler, usable_cores
 from .sink import RunWriter
 
@@ -64,7 +64,7 @@ def train_all(
 
     stats   what training takes is added to it
     """
-    wanted = {config.id: config.check() for config in configs}
+    wanted = combine(config.check() for config in configs)
     if not wanted:
         raise ConfigError("seeds", "no run was asked for")
     place = resolve_device(device)
@@ -72,18 +72,7 @@ def train_all(
     for config in wanted.values():  # whoever is referred to must be there and fit
         teacher_of(config, runs)
         origin_of(config, runs)
-    jobs = []
-    for id, config in wanted.items():
-        if not _finished(Path(runs) / id, config):
-            config.task.require_data()
-            jobs.append(
-                Job(
-                    config=config,
-                    sink=RunWriter(runs, config, device_name(place)),
-                    target=partial(teacher_attention, config, runs),
-                    origin=partial(ticket_origin, config, runs),
-                )
-            )
+    jobs = [_job(wanted[id], runs, place) for id in remaining(wanted, runs)]
     if jobs:
         _train_jobs(jobs, place, lanes, progress, save_every, stats or TrainingStats())
     return [read_run(Path(runs) / id) for id in wanted if (Path(runs) / id).exists()]
@@ -128,15 +117,20 @@ def _train_jobs(
             stats.seconds += time.monotonic() - begin
 
 
-def _finished(path: Path, config: RunConfig) -> bool:
-    """Whether there is nothing left to train. Opening an unfinished run mends what a kill left half done, and tells
-    before anything is trained that another process has it."""
-    if not path.exists():
-        return False
-    if read_run(path).status in FINISHED:
-        return True
-    with RunFolder.create_or_open(path.parent, path.name, config.to_dict(), device="") as folder:
-        return folder.state.finished
+def _job(config: RunConfig, runs: str | Path, device: torch.device) -> Job:
+    config.task.require_data()
+    teacher = teacher_of(config, runs)
+    # a teacher may be trained further later on: a run that continues keeps to the epoch it began with
+    record = {"teacher_epoch": teacher.info.epoch} if teacher else {}
+    sink = RunWriter(runs, config, device_name(device), record)
+    return Job(
+        config=config,
+        sink=sink,
+        target=lambda: teacher_attention(
+            config, runs, sink.folder.manifest.get("teacher_epoch") if sink.folder else None
+        ),
+        origin=lambda: ticket_origin(config, runs),
+    )
 
 
 @contextmanager

@@ -32,7 +32,7 @@ PYTHON = 340_000_000
 
 def signature(config: RunConfig) -> str:
     """Equal for runs that differ only in seed, data, numbers that are the lanes' own, and when to log or stop."""
-    parts = (config.model, config.optim, config.filter, config.prior, config.constraint, config.ticket)
+    parts = (config.model, config.optim, config.filter, config.prior, config.constraint, config.ticket, config.noise)
     return json.dumps(
         [*config.task.shape, *(part.structure() for part in parts), config.loss, config.batch_size, config.precision]
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..analysis import run_times
 from ..config import RunConfig
 from ..store import RunFolder
+from .remaining import replay
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,19 +17,30 @@ if TYPE_CHECKING:
 class RunWriter:
     """Opens the folder when the run's turn comes."""
 
-    def __init__(self, runs: str | Path, config: RunConfig, device: str):
-        self.runs, self.config, self.device = runs, config, device
+    def __init__(self, runs: str | Path, config: RunConfig, device: str, record: dict[str, Any] | None = None):
+        """record   what else goes into the manifest of a new run"""
+        self.runs, self.config, self.device, self.record = runs, config, device, record
         self.folder: RunFolder | None = None
         self.history: list[dict[str, float]] = []
         """Epoch and accuracies of every row, for the summary."""
 
     def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
-        self.folder = RunFolder.create_or_open(self.runs, self.config.id, self.config.to_dict(), device=self.device)
+        self.folder = RunFolder.create_or_open(
+            self.runs,
+            self.config.id,
+            self.config.to_dict(),
+            device=self.device,
+            identity=RunConfig.identity_of,
+            record=self.record,
+        )
         saved = self.folder.latest_checkpoint()
-        self.history = _history(self.folder.metrics().to_pylist()) if saved else []
         if saved is None:
+            self.history = []
             return None
-        return saved.epoch, saved.metadata, saved.tensors
+        rows = self.folder.metrics().to_pylist()
+        self.history = _history(rows)
+        # the stop rule may be another one than the checkpoint was saved with
+        return saved.epoch, saved.metadata | {"held_since": replay(self.config, rows).held_since}, saved.tensors
 
     def save(
         self,

@@ -84,7 +84,9 @@ def _all_pairs(run: StoredRun) -> Examples:
     if task.op not in ROTATIONS:
         raise StoreError(f"run {run.id} learns a {task.op} b; progress reads runs with task.op = + or -")
     operands = torch.arange(task.p)
-    return task.examples(torch.cartesian_prod(operands, operands), task.distractors, "test", run.config.seed)
+    return task.examples(
+        torch.cartesian_prod(operands, operands), task.distractors, "test", run.config.seed_for("data")
+    )
 
 
 def _logits(network: Network, examples: Examples) -> Float[Tensor, "example class"]:

@@ -34,7 +34,7 @@ def shortcut(run: StoredRun) -> pd.DataFrame:
     for epoch in at_least(run, 1):
         network = run.network(epoch)
         for side, examples in sets.items():
-            other = examples.inputs[_another(len(examples.labels), run.config.seed)]
+            other = examples.inputs[_another(len(examples.labels), run.config.seed_for("data"))]
             for kept, stays in groups(run, examples).items():
                 mixed = examples._replace(inputs=torch.where(stays, examples.inputs, other))
                 out = in_detail(network, mixed)

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..config import RunConfig
+from ..config import RunConfig, read_stored
 from ..errors import ConfigError, StoreError
 from ..fleet.data import lane_data, with_plan
 from ..fleet.start import starting_point
@@ -46,7 +46,7 @@ class StoredRun:
 
     @cached_property
     def config(self) -> RunConfig:
-        return RunConfig.from_dict(self.info.config)
+        return read_stored(self.info.config, self.info.id)
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
@@ -56,7 +56,7 @@ class StoredRun:
     @cached_property
     def split(self) -> Split:
         """Training and test examples, rebuilt from the seed."""
-        return self.config.task.split(self.config.seed)
+        return self.config.task.split(self.config.seed_for("data"))
 
     @cached_property
     def epochs(self) -> list[int]:
@@ -103,10 +103,13 @@ def teacher_of(config: RunConfig, runs: str | Path) -> StoredRun | None:
     return teacher
 
 
-def teacher_attention(config: RunConfig, runs: str | Path) -> Tensor | None:
-    """What the teacher attends to on this run's training sequences; None without a teacher."""
+def teacher_attention(config: RunConfig, runs: str | Path, epoch: int | None = None) -> Tensor | None:
+    """What the teacher attends to on this run's training sequences, at the checkpoint of `epoch` or its newest; None without a
+    teacher."""
     teacher = teacher_of(config, runs)
-    return None if teacher is None else teacher.network().attention(config.task.split(config.seed).train)
+    if teacher is None:
+        return None
+    return teacher.network(epoch).attention(config.task.split(config.seed_for("data")).train)
 
 
 def origin_of(config: RunConfig, runs: str | Path) -> StoredRun | None:

@@ -71,7 +71,7 @@ class Evidence:
     @cached_property
     def informative(self) -> int:
         """k."""
-        return int(self.config.task.split(self.config.seed).test.marked[0].sum())
+        return int(self.config.task.split(self.config.seed_for("data")).test.marked[0].sum())
 
     @property
     def length(self) -> int:
