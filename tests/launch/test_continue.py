@@ -6,7 +6,8 @@ from dataclasses import replace
 import torch
 
 from grokscope.config import Log, Stop
-from grokscope.launch.local import StoredRun, train, train_all
+from grokscope.launch.local import train, train_all
+from grokscope.launch.sink import RunWriter
 from grokscope.priors.kl import KL
 from grokscope.store import RunFolder, kept_epochs, read_checkpoint, read_metrics
 
@@ -64,7 +65,7 @@ def test_a_new_stop_rule_counts_the_rows_that_are_there(tiny, tmp_path):
     ]
     with RunFolder.create_or_open(tmp_path, strict.id, strict.to_dict(), device="cpu") as folder:
         folder.save(10, rows, {"weight/W": torch.ones(1)}, {"held_since": None, "seconds": 0.0}, {})
-    sink = StoredRun(tmp_path, replace(strict, stop=Stop(accuracy=0.9)), "cpu")
+    sink = RunWriter(tmp_path, replace(strict, stop=Stop(accuracy=0.9)), "cpu")
     saved = sink.resume()
     sink.close()
     assert saved[1] == {"held_since": 5, "seconds": 0.0}
