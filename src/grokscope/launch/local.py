@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..analysis import run_times
+from ..analysis import summary_of, times_of, unreached
 from ..config import RunConfig
 from ..errors import ConfigError, StoreError
 from ..fleet import Job, Progress, TrainingStats
@@ -174,7 +174,7 @@ class StoredRun:
     ) -> None:
         assert self.folder is not None
         history = self.history + _history(rows)
-        summary = _summary(history, self.config.stop.window)
+        summary = _summary(history)
         seconds = metadata["seconds"]
         self.folder.save(epoch, rows, tensors, metadata, summary, status=status, seconds=seconds, keep=keep)
         self.history = history
@@ -184,14 +184,14 @@ class StoredRun:
             self.folder.close()
 
 
-def _summary(history: list[dict[str, float]], window: int) -> dict[str, Any]:
-    """t_mem, t_grok and the last accuracies, as `grokscope runs` shows them."""
+def _summary(history: list[dict[str, float]]) -> dict[str, Any]:
+    """t_mem, t_grok by the default criterion, and the last accuracies, as `grokscope runs` shows them."""
     import pandas as pd
 
     if not history:
         return {}
     accuracies = {name: history[-1][name] for name in ("train_accuracy", "test_accuracy")}
-    return run_times(pd.DataFrame(history), window=window).to_dict() | accuracies
+    return summary_of(pd.DataFrame(history)) | accuracies
 
 
 def _history(rows: list[dict[str, Any]]) -> list[dict[str, float]]:
@@ -262,9 +262,9 @@ def _ticket_epoch(info: RunInfo, epoch: int | str) -> int | None:
         return None
     if isinstance(epoch, int):
         return epoch
-    since = info.summary.get(epoch)
+    since = getattr(times_of(info), epoch)
     if since is None:
-        raise StoreError(f"run {info.id} has no {epoch}: it never got there by epoch {info.epoch}")
+        raise StoreError(f"run {info.id} has no {epoch}: {unreached(info.status, info.epoch, 'reached')}")
     kept = [saved for saved in kept_epochs(info) if saved >= since]
     if not kept:
         raise StoreError(f"run {info.id} kept no checkpoint after {epoch} = {since}; train it with log.keep")
