@@ -40,6 +40,7 @@ def audit(
 
     "Empty" marks a statement that holds because it asks for nothing.
     """
+    from ..analysis import DEFAULT
     from ..papers.structural_inference.audit import audit as hold_against
     from ..store import find_run, list_runs
 
@@ -60,6 +61,7 @@ def audit(
         _print(info, found)
     if len(audits) > 1:
         _summary(audits)
+    print(f"t_mem: {DEFAULT.describe('train accuracy')}; t_grok: {DEFAULT.describe('test accuracy')}")
     if page:
         print(f"page: {page}")
 

@@ -143,11 +143,12 @@ def _steps(asked: Asked, runs: Path) -> int:
 def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str) -> Stored:
     """One experiment's results."""
     from .. import __version__
+    from ..analysis import DEFAULT
     from ..experiments.collect import probe_tables, run_rows, training_totals
     from ..store.results import Results as Stored
 
     arms, own = [arm for arm, _ in asked], [stored[config.id] for _, config in asked]
-    table, curves = run_rows(own, arms)
+    table, curves = run_rows(own, arms, DEFAULT)
     if experiment.priced:
         table = _price(table, asked, device)
     about = {
@@ -155,6 +156,7 @@ def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[st
         "scale": scale,
         "version": __version__,
         "device": own[0].manifest.get("device", ""),
+        "criterion": DEFAULT.to_dict(),
         **training_totals(table),
     }
     return Stored(about, table, curves, probe_tables(experiment.probes, own, arms))
@@ -213,7 +215,7 @@ def claims(
         print(as_markdown(shelf, rows), end="")
     else:
         _print(rows)
-        print(f"\n{shelf.summary()}\n{KEY}")
+        print(f"\n{shelf.summary()}\n{shelf.criteria()}\n{KEY}")
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:

@@ -39,7 +39,7 @@ def gallery(shelf: Shelf, rows: Sequence[dict[str, Any]], command: str) -> str:
         title="What holds",
         lead="Every experiment with its question, the rule for its verdict, and what came out.",
         verdict=(f"{len(verdicts)} claims: {counts}.",),
-        what=(shelf.summary(), KEY.replace("`", "")),
+        what=(shelf.summary(), shelf.criteria(), KEY.replace("`", "")),
         sections=tuple(
             _section(experiment, results, [row for row in rows if row["experiment"] == experiment.name])
             for experiment, results in shelf.found

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from ..analysis.times import RATIO_THRESHOLD
 from ..figures import save
 from ..figures.painters import painters
 from ..store.results import Results, load_results
 from .base import Experiment, Ruling, Scale, all_experiments
 from .clauses import KEY, NotRunError
-from .collect import curves_from, training_totals
+from .collect import criterion_of, curves_from, training_totals
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,6 +47,17 @@ class Shelf(NamedTuple):
         return (
             f"{len(self.found)} experiments at {self.scale} size: {total['runs']:,} runs, {total['run_steps']:,} optimizer steps "
             f"in {total['seconds']:,.0f} seconds of training on {devices}."
+        )
+
+    def criteria(self) -> str:
+        """By which criterion the times were found, in one sentence; experiments that differ from the others are named."""
+        used: dict[str, list[str]] = {}
+        for experiment, results in self.found:
+            used.setdefault(criterion_of(results).describe(), []).append(experiment.name)
+        common = max(used, key=lambda words: len(used[words]))
+        others = (f"; in {', '.join(names)}: {words}" for words, names in used.items() if words != common)
+        return (
+            f"Time of grokking: {common}{''.join(others)}. t_gen and τ_grok: the same at {100 * RATIO_THRESHOLD:.0f} %."
         )
 
 
@@ -157,6 +169,8 @@ def as_markdown(shelf: Shelf, rows: Sequence[dict[str, Any]]) -> str:
         "Rebuilt from `results/` by `grokscope claims --markdown`; nothing here is typed by hand. [Pictures](gallery.html).",
         "",
         shelf.summary(),
+        "",
+        shelf.criteria(),
         "",
         KEY,
         "",

@@ -20,7 +20,7 @@ from .style import SMALL, TRAIN_COLOUR, arm_colours, styled
 
 @styled
 def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
-    """One column an arm: train and test accuracy above, D below, with the phases of the arm's middle run as bands."""
+    """One column per arm: train and test accuracy above, D below, with the phases of the arm's middle run as bands."""
     need(runs, "test_accuracy")
     arms = by_arm(runs)
     names, colours = phase_names(runs), arm_colours(list(arms))
@@ -33,7 +33,7 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
         draw_seeds(above, members, "test_accuracy", colours[name], "test")
         subtitle(above, outcome(members))
         if all(run.t_grok is None for run in members):
-            _say_never(above)
+            _say_never(above, members)
         if divergence:
             draw_seeds(axes[1, arm], members, "D", colours[name], "D")
         for row, ax in enumerate(axes[:, arm]):
@@ -50,6 +50,8 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     return figure
 
 
-def _say_never(ax: Axes) -> None:
+def _say_never(ax: Axes, runs: Sequence[RunCurves]) -> None:
+    """Words in the empty half of a panel; "never" only where every run was trained to its last epoch."""
+    words = "never grokked" if all(run.status == "done" for run in runs) else "not grokked"
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
-    ax.text(0.97, 0.5, "never grokked", transform=ax.transAxes, size=SMALL, ha="right", va="center", bbox=box, zorder=4)
+    ax.text(0.97, 0.5, words, transform=ax.transAxes, size=SMALL, ha="right", va="center", bbox=box, zorder=4)

@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
+from ..analysis import unfinished, unreached
 from .data import RunCurves, by_arm, middle, together
 from .style import COLUMN_WIDTH, PAGE_WIDTH, SMALL
 
@@ -191,12 +192,14 @@ def _legend_height(labels: Sequence[str]) -> float:
 
 def outcome(runs: Sequence[RunCurves]) -> str:
     """What became of the runs of one arm, in words."""
-    grokked = sum(run.t_grok is not None for run in runs)
+    waiting = [run for run in runs if run.t_grok is None]
     last = max(run.last_epoch for run in runs)
     at = middle(runs).t_grok
     if len(runs) == 1:
-        return f"not grokked by epoch {last:,}" if at is None else f"grokked at epoch {at:,}"
-    return f"{grokked} of {len(runs)} grokked" + (f" by epoch {last:,}" if at is None else f", middle seed at {at:,}")
+        return unreached(runs[0].status, last, "grokked") if at is None else f"grokked at epoch {at:,}"
+    words = f"{len(runs) - len(waiting)} of {len(runs)} grokked"
+    words += f" by epoch {last:,}" if at is None else f", middle seed at {at:,}"
+    return words + unfinished(run.status for run in waiting)
 
 
 def outcomes(runs: Sequence[RunCurves]) -> dict[str, str]:

@@ -76,7 +76,7 @@ PLANS = (
         "epoch",
         "Grokking times",
         "Dot plot of the epoch of grokking, a row for each arm and a dot for each seed.",
-        "Every run is here, also those that never grokked: a hollow triangle says “not by this epoch”, which is all "
+        "Every run is here, also those that have not grokked: a hollow triangle says “not by this epoch”, which is all "
         "that is known about it. Compare whole clouds of seeds, not single runs; the scale is logarithmic, so equal "
         "distances are equal factors.",
     ),
@@ -105,7 +105,7 @@ PLANS = (
         "Norm of the MLP",
         "Line chart over epochs: Frobenius norm of the MLP weights for each arm.",
         "Memorising needs large weights and weight decay wears them down. Dots mark grokking: see whether runs grok at "
-        "a similar norm, and whether an arm that never groks is kept from it by its norm or by its attention.",
+        "a similar norm, and whether an arm that does not grok is kept from it by its norm or by its attention.",
     ),
 )
 

@@ -12,6 +12,7 @@ from scipy.stats import mannwhitneyu, spearmanr
 from ...experiments.base import Ruling, Verdict
 from ...experiments.clauses import Clock, say_share
 from ...experiments.rules import ALPHA, Judge, sooner, sooner_in_each, verdict_on
+from ...thresholds import reaches
 from .common import GENERALISED
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def sooner_to(level: float, cases: Mapping[str, tuple[str, str]]) -> JudgeAll:
     """As `sooner_in_each`, on the time to a test accuracy of `level`: for tasks whose best test accuracy lies below 95 %."""
 
     def judge(results: Results) -> Ruling:
-        reached = results.curves[results.curves["test_accuracy"] >= level].groupby("run")["epoch"].min()
+        reached = results.curves[reaches(results.curves["test_accuracy"], level)].groupby("run")["epoch"].min()
         runs = results.runs.assign(t_level=results.runs["run"].map(reached))
         return sooner_in_each(cases, Clock("t_level", "epoch"))(runs)
 

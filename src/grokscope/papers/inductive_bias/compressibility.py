@@ -10,6 +10,7 @@ from ...experiments.base import Arms, Claim, Ruling, experiment
 from ...experiments.clauses import finite
 from ...experiments.rules import verdict_on
 from ...figures import grokking_times
+from ...thresholds import reaches
 from .common import EASY, PLACES, quick
 from .figures import compressibility_scatter
 from .rules import SPEARMAN, correlated
@@ -37,7 +38,7 @@ def points(results: Results) -> pd.DataFrame:
     """Every checkpoint that has memorised, with its modulator."""
     table = results.probes["compressibility"]
     family = {arm: name for name, arms in MODULATORS.items() for arm in arms}
-    return table[table["train_accuracy"] >= MEMORISED].assign(modulator=lambda own: own["arm"].map(family))
+    return table[reaches(table["train_accuracy"], MEMORISED)].assign(modulator=lambda own: own["arm"].map(family))
 
 
 def correlation(table: pd.DataFrame, column: str) -> Correlation:

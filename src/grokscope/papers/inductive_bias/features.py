@@ -8,6 +8,7 @@ from ...analysis.correlation import rank_correlation
 from ...experiments.base import Arms, Claim, Ruling, experiment
 from ...experiments.clauses import median_of
 from ...experiments.rules import in_most_runs
+from ...thresholds import reaches
 from .common import EASY, checkpoint_curves, quick
 from .figures import feature_movement
 from .rules import correlated
@@ -31,7 +32,7 @@ def with_movement(results: Results) -> pd.DataFrame:
     """The runs with what the probe tells of the time before test accuracy reaches 50 %: `likeness`, the hidden layer's CKA with the
     start at the last such checkpoint, and `stillest`, the highest CKA of two checkpoints in a row, both after epoch 0."""
     table = results.probes["features"].sort_values(["run", "epoch"])
-    waiting = table[(table["test_accuracy"] < 0.5) & (table["epoch"] > 0)]
+    waiting = table[~reaches(table["test_accuracy"], 0.5) & (table["epoch"] > 0)]
     likeness = waiting.groupby("run")["hidden_start"].last()
     later = waiting[waiting.groupby("run").cumcount() > 0]
     stillest = later.groupby("run")["hidden_previous"].max()

@@ -11,6 +11,7 @@ from ...experiments.clauses import median_of
 from ...experiments.collect import curves_from
 from ...experiments.rules import in_most_runs, sooner_in_each
 from ...figures import grokking_times
+from ...thresholds import reaches
 from .common import HARD, PLACEMENTS, PLACES, checkpoint_curves, quick
 from .figures import entropy_and_shortcuts
 from .rules import alike_in_each, differ_in_each, later_with
@@ -36,7 +37,7 @@ def distractor_reliance(results: Results) -> pd.Series:
     (training accuracy 95 % or more) and not generalised (test accuracy below 50 %)."""
     table = results.probes["shortcut"].pivot_table(index=["run", "epoch"], columns=["side", "kept"], values="accuracy")
     train, test = table["train"], table["test"]
-    waiting = (train["everything"] >= 0.95) & (test["everything"] < 0.5)
+    waiting = reaches(train["everything"], 0.95) & ~reaches(test["everything"], 0.5)
     lost = (train["everything"] - train["operands"])[waiting]
     return lost.sort_index().groupby("run").first()
 

@@ -29,6 +29,7 @@ def test_audit_says_every_statement_of_every_run(run, trained, tmp_path):
     assert "all 2 runs" not in out
     code, out, _ = run("audit", *trained, "-o", "out/page.html")
     assert code == 0
+    assert "t_grok: test accuracy ≥ 99 %, held 100 epochs" in out
     assert "all 2 runs" in out
     assert out.endswith("page: out/page.html\n")
     page = (tmp_path / "out" / "page.html").read_text()

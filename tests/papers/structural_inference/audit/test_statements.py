@@ -176,7 +176,7 @@ def test_plateau_counts_steps_and_the_rate_of_its_own_epochs(make, config):
 @pytest.mark.parametrize(
     ("change", "columns", "why"),
     [
-        ({}, NEVER, "never grokked"),
+        ({}, NEVER, "not grokked"),
         ({}, {"grad_M": 1.0}, "Plateau: none"),
         ({"optim": AdamW(weight_decay=0.0)}, {}, "no weight decay"),
         ({"constraint": Constraints(norm=5.0)}, {}, "norm matching"),

@@ -25,7 +25,7 @@ def plateau(run: Evidence) -> Statement:
     if why := _unfit(run):
         return LENGTH.skip(why)
     if run.norm_range is None:
-        return LENGTH.skip(f"never grokked by epoch {run.phases.last_epoch}, so r_max is unknown")
+        return LENGTH.skip(f"not grokked by epoch {run.phases.last_epoch}, so r_max is unknown")
     if span is None or span.end <= span.start:
         return LENGTH.skip(_sentence(run, 1))
     decay = mean_decay(run, span.start, span.end)

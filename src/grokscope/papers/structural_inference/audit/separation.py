@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ....thresholds import reaches
 from .base import Claim, Statement, percent, say
 from .evidence import Evidence, Values
 
@@ -48,7 +49,7 @@ def decoupling(run: Evidence) -> Statement:
         f"γ = {say(net.gamma)}{heads} (c = {say(net.margin)} over {_count(run)}, L_max ≤ {say(net.lipschitz)},"
         f" Δ_emb = {say(net.spread)}), {say(net.gamma_sampled)} with the sampled L_max ≥ {say(net.lipschitz_sampled)}."
     )
-    if net.accuracy < GENERALISED:
+    if not reaches(net.accuracy, GENERALISED):
         why = f"the net does not generalise (test accuracy {percent(net.accuracy)}); for the record, {gamma}"
         return DECOUPLING.skip(why, **numbers)
     seen = (
@@ -81,7 +82,7 @@ def conditions(run: Evidence) -> Statement:
     }
     pairs = f"pair condition {_when(t_pairs)} (checkpoints from {int(checkpoints[0])} on)"
     if run.norm_range is None or t_grok is None:
-        why = f"never grokked by epoch {run.phases.last_epoch}, so r_min and r_max of N are unknown"
+        why = f"not grokked by epoch {run.phases.last_epoch}, so r_min and r_max of N are unknown"
         held = f"with γ = {say(net.gamma)} of the last net B_γ {_when(t_structure)}, {pairs}"
         return CONDITIONS.skip(f"{why}; {held}.", **times)
     low, high = run.norm_range
@@ -107,7 +108,7 @@ def corollary(run: Evidence) -> Statement:
     if delta is None:
         return COROLLARY.skip(run.obstacle or "γ = 0")
     if t_grok is None:
-        return COROLLARY.skip(f"never grokked by epoch {run.phases.last_epoch}", delta_nec=delta)
+        return COROLLARY.skip(f"not grokked by epoch {run.phases.last_epoch}", delta_nec=delta)
     largest = float(run.column("D")[run.epochs >= t_grok].max())
     later = [found.divergence_worst for found in run.replays if found.epoch >= t_grok]
     worst = max(later, default=None)
