@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import tensor
 
-from grokscope.theory import divergence, least_mass, necessary_divergence, oracle_target, threshold
+from grokscope.papers.structural_inference.equations import necessary_divergence, threshold
+from grokscope.theory import divergence, least_mass, oracle_target
 from grokscope.theory.equations import equation
 
 

@@ -20,6 +20,8 @@ from torch._C._functorch import maybe_current_level
 
 from ..shapes import match_axes
 
+Number = Tensor | float
+"""Of an argument that may be a plain number."""
 Sizes = dict[str, int]
 Contract = Callable[[Tensor, Sizes], str | None]
 """Says what is wrong with a value, or None; the sizes of the call's axes come second."""

@@ -43,6 +43,11 @@ class Equation:
         return self.function.__module__.rsplit(".", 1)[-1]
 
     @property
+    def is_core(self) -> bool:
+        """Whether it stands in `grokscope.theory`, and not among the equations of one paper."""
+        return self.function.__module__.rpartition(".")[0] == __package__
+
+    @property
     def statement(self) -> str:
         """The first paragraph of the docstring."""
         return self._paragraphs()[0].replace("\n", " ")
@@ -92,5 +97,5 @@ def equation(paper: str, *numbers: str, tex: str, bound: bool = False, refuted: 
 
 
 def equations() -> list[Equation]:
-    """Every registered equation, in the order of registration."""
+    """Every equation registered so far, in the order of registration; `grokscope.papers.all_equations` imports them all."""
     return list(dict.fromkeys(_index.values()))

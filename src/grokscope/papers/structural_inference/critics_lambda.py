@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
+import torch
+
 from ...experiments.base import Claim, crossed, experiment, kept
 from ...experiments.rules import broken_line
 from ...figures import grokking_times, mlp_norm
 from .common import PAPER, QUICK
+from .equations import effective_decay
 from .figures.delay import delay_against
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from ...store.results import Results
@@ -23,7 +27,8 @@ ARMS = crossed(RATES, DECAYS)
 
 def inverse_rate(runs: pd.DataFrame) -> pd.Series:
     """1/λ"""
-    return 1 / (runs["optim.lr"] * runs["optim.weight_decay"])
+    lr, weight_decay = (torch.tensor(runs[f"optim.{name}"].to_numpy(dtype=float)) for name in ("lr", "weight_decay"))
+    return pd.Series(1 / np.asarray(effective_decay(lr, weight_decay)), index=runs.index)
 
 
 LAW = broken_line(list(ARMS), inverse_rate, "1/λ")

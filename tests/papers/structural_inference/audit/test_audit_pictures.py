@@ -11,7 +11,7 @@ import pytest
 from grokscope import figures
 from grokscope.errors import ConfigError
 from grokscope.figures import RunCurves
-from grokscope.papers.structural_inference.audit import judge
+from grokscope.papers.structural_inference.audit import check
 from grokscope.papers.structural_inference.audit.page import sections, tally, with_claims
 from grokscope.papers.structural_inference.figures.audit import (
     bound_ratio,
@@ -106,7 +106,7 @@ def test_sections_say_every_verdict(make, with_prior):
     runs = [make(), make(mass_worst=0.01), make(with_prior())]
     arms = ["no prior", "no prior", "oracle"]
     summary, every = sections(
-        [judge(run) for run in runs], [curves(run, arm, n) for n, (run, arm) in enumerate(zip(runs, arms, strict=True))]
+        [check(run) for run in runs], [curves(run, arm, n) for n, (run, arm) in enumerate(zip(runs, arms, strict=True))]
     )
     assert summary.header == ("statement", "no prior", "oracle")
     rows = {row[0].split(":")[0]: row[1:] for row in summary.rows}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,13 +12,10 @@ from ....figures import RunCurves, recorded
 from ....report import Picture, PicturePlan, Section, picture_of
 from ..figures import audit as figures
 from .clock import elapsed, learning_rates
+from .contraction import decay_of_steps
 from .evidence import Evidence, Values
 from .prior import divergence_so_far, envelope_of, unfit
 from .statements import Audit
-
-if TYPE_CHECKING:
-    pass
-
 
 PLANS = (
     PicturePlan(
@@ -80,7 +76,8 @@ def _free_decay(run: Evidence) -> Values | None:
     start, optim = run.phases.t_mem, run.config.optim
     if start is None or not optim.weight_decay or run.config.constraint.norm:
         return None
-    kept = np.log1p(-np.minimum(learning_rates(run.config, int(run.epochs[-1])) * optim.weight_decay, 1 - 1e-9))
+    decay = decay_of_steps(learning_rates(run.config, int(run.epochs[-1])), optim.weight_decay)
+    kept = np.log1p(-np.minimum(decay, 1 - 1e-9))
     spent = elapsed(kept, run.config, run.epochs)
     left = run.at("mlp_norm", start) * np.exp(spent - spent[np.searchsorted(run.epochs, start)])
     return np.where(run.epochs >= start, left, np.nan)
@@ -104,7 +101,7 @@ def sections(audits: Sequence[Audit], curves: Sequence[RunCurves]) -> tuple[Sect
     drawn = [with_claims(curve, audit.evidence) for curve, audit in zip(curves, audits, strict=True)]
     summary = Section(
         name="audit",
-        title="The theory, held against these runs",
+        title="The theory, checked on these runs",
         text=(
             "Each statement of the paper is checked on each run's logged metrics and checkpoints. “Empty” means that it "
             "holds because it asks for nothing: uniform attention, or any weights, would pass.",
@@ -114,14 +111,14 @@ def sections(audits: Sequence[Audit], curves: Sequence[RunCurves]) -> tuple[Sect
         pictures=tuple(_picture(plan, drawn) for plan in PLANS if recorded(drawn, plan.needs)),
     )
     detail = [
-        (f"{audit.evidence.id}, {curve.arm}, seed {curve.seed}", f"{s.number}: {s.name}", s.outcome, s.words)
+        (f"{audit.evidence.id}, {curve.arm}, seed {curve.seed}", f"{s.number}: {s.name}", s.outcome, s.text)
         for audit, curve in zip(audits, curves, strict=True)
         for s in audit.statements
     ]
     every = Section(
         name="audit-runs",
         title="The theory, run by run",
-        header=("run", "statement", "verdict", "what was seen"),
+        header=("run", "statement", "verdict", "what the run shows"),
         rows=tuple(detail),
     )
     return summary, every

@@ -1,4 +1,4 @@
-"""A checkpoint, looked at again: what Thm 4.3 calls c, L_max and Δ_emb, and the attention of the net, as numbers.
+"""A checkpoint, evaluated again: what Thm 4.3 calls c, L_max and Δ_emb, and the attention of the network, as numbers.
 
 All in float64. With several heads attention is their mean and γ is divided by their number: Eq. 16 adds up over heads, so
 Σ_heads (α_j + α'_j) ≥ c / (L_max Δ_emb) (Conj. E.2). With one head that is the paper's γ.
@@ -15,16 +15,8 @@ import torch
 from ....ops.lookup import plan
 from ....priors.base import pooled_log_attention
 from ....tasks import Examples
-from ....theory import (
-    centroid,
-    divergence,
-    least_mass,
-    necessary_divergence,
-    oracle_target,
-    output_separation,
-    sampled_lipschitz,
-    threshold,
-)
+from ....theory import divergence, least_mass, oracle_target
+from ..equations import centroid, necessary_divergence, output_separation, sampled_lipschitz, threshold
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -85,14 +77,14 @@ def replay(config: RunConfig, weights: dict[str, Tensor], epoch: int, pairs: Pai
     """Measure one checkpoint on the test set and on pairs."""
     weights = {name: weight.double() for name, weight in weights.items()}
     inputs = pairs.inputs
-    mine = _look(config, weights, inputs)
+    mine = _evaluate(config, weights, inputs)
     assert mine.attention is not None
     heads = mine.attention.shape[1]
     margin, spread, pair_least, steepest = math.inf, 0.0, math.inf, 0.0
     for first, tokens, position in zip(
         *(t.split(CHUNK) for t in (pairs.first, pairs.tokens, pairs.position)), strict=True
     ):
-        other = _look(config, weights, Examples(tokens, inputs.labels[first], inputs.marked[first]))
+        other = _evaluate(config, weights, Examples(tokens, inputs.labels[first], inputs.marked[first]))
         one = _select(mine, first)
         margin = min(margin, output_separation(one.logits, other.logits).min().item())
         spread = max(spread, _gap(one, position).max().item(), _gap(other, position).max().item())
@@ -113,7 +105,7 @@ def replay(config: RunConfig, weights: dict[str, Tensor], epoch: int, pairs: Pai
     )
 
 
-def _look(config: RunConfig, weights: dict[str, Tensor], examples: Examples) -> Output:
+def _evaluate(config: RunConfig, weights: dict[str, Tensor], examples: Examples) -> Output:
     shape = config.task.shape
     frozen = config.constraint.frozen_attention(examples)
     return config.model.forward(

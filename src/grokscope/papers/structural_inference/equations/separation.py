@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..shapes import Float
-from .contracts import nonnegative, positive, share
-from .equations import equation
+from ....shapes import Float
+from ....theory.contracts import nonnegative, positive, share
+from ....theory.equations import equation
 
 
 @equation(

@@ -14,7 +14,7 @@ from torch.testing import assert_close
 from grokscope.optim.adamw import AdamW
 from grokscope.optim.lion import Lion
 from grokscope.optim.muon import newton_schulz
-from grokscope.theory import (
+from grokscope.papers.structural_inference.equations import (
     adamw_step_bound,
     adamw_step_bound_exact,
     contraction_bound,
