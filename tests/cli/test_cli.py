@@ -269,7 +269,7 @@ def test_demo_end_to_end(run, tmp_path, monkeypatch):
     assert len(result["runs"]) == 6
     page = (tmp_path / "demo" / "index.html").read_text()
     assert "mod 7" in page
-    assert sorted(p.suffix for p in (tmp_path / "demo").glob("accuracy_and_divergence.*")) == [".png", ".svg"]
+    assert sorted(p.suffix for p in (tmp_path / "demo").glob("accuracy.*")) == [".png", ".svg"]
     code, out, _ = run("demo", "--seeds", "2", "-o", tmp_path / "demo")
     assert code == 0
     assert "page:" in out

@@ -31,6 +31,7 @@ COMPONENTS = {
     "tickets": "tickets",
     "measures": "measures",
     "probes": "probes",
+    "figures": "figures",
 }
 
 
@@ -100,6 +101,10 @@ def report(
     ),
     folder: Runs = Path("runs"),
     title: Annotated[str, typer.Option(help="Headline of the page.")] = "Grokking runs",
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Show this figure in place of the standard ones. May be repeated."),
+    ] = None,
 ) -> None:
     """Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline."""
     from ..report.runs import build_page
@@ -112,7 +117,7 @@ def report(
         else [r for r in list_runs(folder) if r.status != "damaged" and r.summary]
     )
     unique = list({info.id: info for info in chosen}.values())
-    html, _ = build_page(unique, command=command_line(), title=title)
+    html, _ = build_page(unique, command=command_line(), title=title, figures=figure or ())
     print(save_file(output, html))
 
 
@@ -121,7 +126,8 @@ def list_(
     room: Annotated[
         str,
         typer.Argument(
-            metavar="ROOM", help="tasks, models, priors, optimizers, filters, losses, tickets, measures or probes."
+            metavar="ROOM",
+            help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes or figures.",
         ),
     ],
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.")] = None,

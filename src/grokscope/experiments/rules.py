@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.stats import mannwhitneyu, spearmanr
 
 from ..analysis import holm, log_rank, sample
-from .base import Ruling, Verdict
+from .base import ClaimVerdict, Ruling
 from .clauses import DRAWS, EPOCHS, Clock, NotRunError, median, median_interval, numbers, say, say_share, times
 from .regimes import REGIMES, in_regime
 
@@ -26,7 +26,7 @@ ALPHA = 0.05
 SHARE = "share of runs"
 
 
-def verdict_on(outcomes: Mapping[str, bool | None]) -> tuple[Verdict, str]:
+def verdict_on(outcomes: Mapping[str, bool | None]) -> tuple[ClaimVerdict, str]:
     """One verdict from several cases (None is not decided), and the cases in which the claim holds if not in all."""
     held = [case for case, outcome in outcomes.items() if outcome]
     if held:
@@ -328,7 +328,7 @@ def broken_line(arms: Sequence[str], x: Callable[[pd.DataFrame], pd.Series], nam
             "n": len(t),
             "never": never,
         }
-        verdict: Verdict = "holds" if low > 0 and r2 >= 0.8 else "does not hold"
+        verdict: ClaimVerdict = "holds" if low > 0 and r2 >= 0.8 else "does not hold"
         return Ruling(verdict=verdict, measured=measured, test=test, numbers=told)
 
     return judge

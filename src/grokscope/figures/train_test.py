@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, need
-from .layout import (
+from .panels import (
     all_epochs,
     arm_handle,
     draw_seeds,
@@ -26,7 +26,8 @@ from .layout import (
     subtitle,
 )
 from .phases import mark_time, time_entries
-from .style import PAGE_WIDTH, TRAIN_COLOUR, arm_colours, styled
+from .registry import figures
+from .style import PAGE_WIDTH, TRAIN_COLOUR, arm_colours
 
 Column = Literal["accuracy", "loss"]
 LABELS: dict[Column, str] = {"accuracy": "accuracy (fraction)", "loss": "loss"}
@@ -35,7 +36,7 @@ TOGETHER = 4
 """More arms than that have training and test in a panel each."""
 
 
-@styled
+@figures.register("train-test", needs="test_accuracy", standard=False, title="Training and test")
 def train_and_test(
     runs: Sequence[RunCurves],
     *,

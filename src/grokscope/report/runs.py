@@ -15,7 +15,7 @@ from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
 from ..settings import flatten
 from ..store import RunInfo, read_metrics, save_file
-from . import Page, Picture, RunRow, Section, Setting, render, standard_pictures
+from . import Page, Picture, RunRow, Section, Setting, chosen_pictures, render, standard_pictures
 
 
 def curves_of(runs: Sequence[RunInfo], arms: Sequence[str]) -> list[RunCurves]:
@@ -99,14 +99,17 @@ def build_page(
     verdict: Sequence[str] | None = None,
     what: Sequence[str] = (),
     sections: Sequence[Section] = (),
+    figures: Sequence[str] = (),
 ) -> tuple[str, tuple[Picture, ...]]:
-    """The page as HTML, and its pictures. `arms` names each run's condition; by default by what differs."""
+    """The page as HTML, and its pictures. `arms` names each run's condition; by default by what differs. `figures` names
+    the figures it shows; by default the standard ones."""
     if not runs:
         raise ConfigError("runs", "there are none to report on")
     arms = differences([run.config for run in runs]) if arms is None else arms
     table = table_of(runs, arms)
     medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summarise(table, "arm")["median"].items()}
-    pictures = standard_pictures(curves_of(runs, arms), medians)
+    curves = curves_of(runs, arms)
+    pictures = chosen_pictures(figures, curves, medians) if figures else standard_pictures(curves, medians)
     page = Page(
         title=title,
         lead=lead,

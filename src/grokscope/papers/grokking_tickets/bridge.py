@@ -12,7 +12,6 @@ from scipy.stats import mannwhitneyu
 from ...experiments.base import Arms, Claim, Ruling, experiment
 from ...experiments.regimes import REGIMES, by_regime, quick_regime
 from ...experiments.rules import ALPHA, no_later_in_each, regime_pairs, sooner_in_each, verdict_on
-from ...figures import accuracy_and_divergence, grokking_times
 from ..structural_inference.common import PAPER as STRUCTURAL
 from ..structural_inference.common import QUICK
 from .common import PAPER, ticket
@@ -93,5 +92,5 @@ experiment(
             judge_all=routed_at_once,
         ),
     ],
-    pictures={"accuracy": accuracy_and_divergence, "times": grokking_times},
+    pictures={"accuracy": "accuracy", "times": "times"},
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import mannwhitneyu, spearmanr
 
-from ...experiments.base import Ruling, Verdict
+from ...experiments.base import ClaimVerdict, Ruling
 from ...experiments.clauses import Clock, say_share
 from ...experiments.rules import ALPHA, Judge, sooner, sooner_in_each, verdict_on
 from .common import GENERALISED
@@ -53,7 +53,7 @@ def lowest_ratio_at(best: str, arms: Sequence[str]) -> Judge:
         there = [arm for arm in arms if (runs["arm"] == arm).any()]
         medians = {arm: float(ratios(runs, arm).median()) for arm in there}
         lowest = min(there, key=lambda arm: medians[arm])
-        verdict: Verdict = "holds" if lowest == best else "does not hold"
+        verdict: ClaimVerdict = "holds" if lowest == best else "does not hold"
         measured = "\n".join([*(_say_ratio(runs, arm) for arm in there), f"lowest at {lowest}"])
         told = {arm: value if np.isfinite(value) else None for arm, value in medians.items()}
         return Ruling(verdict=verdict, measured=measured, test="medians compared", numbers={"lowest": lowest, **told})
@@ -146,7 +146,7 @@ def within(arms: Sequence[str], column: str, factor: float, words: str) -> Judge
         medians = {arm: float(ends[ends.index == arm].median()) for arm in arms if arm in ends.index}
         ratio = max(medians.values()) / min(medians.values())
         line = " · ".join(f"{arm}: {value:,.1f}" for arm, value in medians.items())
-        verdict: Verdict = "holds" if ratio <= factor else "does not hold"
+        verdict: ClaimVerdict = "holds" if ratio <= factor else "does not hold"
         measured = f"median {words} at the end: {line}; largest over smallest {ratio:.2f}"
         return Ruling(verdict=verdict, measured=measured, test="medians compared", numbers={**medians, "ratio": ratio})
 

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from ...experiments.base import Arms, Claim, Ruling, Verdict, experiment
+from ...experiments.base import Arms, Claim, ClaimVerdict, Ruling, experiment
 from ...experiments.rules import ALPHA, verdict_on
-from ...figures import train_and_test
 from .common import FAST, MLP, PAPER
 from .rules import value_at
 
@@ -77,7 +76,7 @@ def meets(results: Results) -> Ruling:
         for arm, row in table.items()
         for epoch, (mean, *_), (theirs, spread) in zip(EPOCHS, row, REPORTED[arm], strict=True)
     }
-    verdict: Verdict = "holds" if all(agree.values()) else "does not hold"
+    verdict: ClaimVerdict = "holds" if all(agree.values()) else "does not hold"
     measured = f"{_say(table)}\n{sum(agree.values())} of {len(agree)} cells agree"
     told = {"ours": table, "paper": REPORTED, "agree": agree}
     return Ruling(verdict=verdict, measured=measured, test="means compared", numbers=told)
@@ -85,7 +84,7 @@ def meets(results: Results) -> Ruling:
 
 def pruning_alone(results: Results) -> Ruling:
     mean, spread, count = cells(results)["EP w/o WD"][-1]
-    verdict: Verdict = "holds" if mean >= 0.9 else "does not hold"
+    verdict: ClaimVerdict = "holds" if mean >= 0.9 else "does not hold"
     measured = f"EP w/o WD at {EPOCHS[-1]} epochs: {mean:.2f} ± {spread:.2f} ({count} runs)"
     return Ruling(verdict=verdict, measured=measured, test="mean", numbers={"mean": mean, "spread": spread, "n": count})
 
@@ -163,5 +162,5 @@ experiment(
             judge_all=both_faster,
         ),
     ],
-    pictures={"accuracy": train_and_test},
+    pictures={"accuracy": "train-test"},
 )

@@ -9,9 +9,9 @@ from ...analysis.correlation import Correlation, rank_correlation
 from ...experiments.base import Arms, Claim, Ruling, experiment
 from ...experiments.clauses import finite
 from ...experiments.rules import verdict_on
-from ...figures import grokking_times
+from ...figures import figures
 from .common import EASY, PLACES, quick
-from .figures import compressibility_scatter
+from .figures.compressibility import compressibility_scatter
 from .rules import SPEARMAN, correlated
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def _within(results: Results) -> Ruling:
     return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SPEARMAN, numbers=told)
 
 
+@figures.register("ib-compressibility", takes="results", needs="compressibility", title="Compressibility")
 def scatter(results: Results) -> Figure:
     """Test accuracy of every checkpoint that has memorised, against three measures of compressibility, with rank correlations."""
     table = points(results)
@@ -108,7 +109,6 @@ experiment(
             judge_all=_within,
         ),
     ],
-    pictures={"times": grokking_times},
+    pictures={"times": "times", "scatter": "ib-compressibility"},
     probes=("compressibility",),
-    plots={"scatter": scatter},
 )

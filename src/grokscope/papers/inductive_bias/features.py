@@ -8,13 +8,11 @@ from ...analysis.correlation import rank_correlation
 from ...experiments.base import Arms, Claim, Ruling, experiment
 from ...experiments.clauses import median_of
 from ...experiments.rules import in_most_runs
-from .common import EASY, checkpoint_curves, quick
-from .figures import feature_movement
+from .common import EASY, quick
 from .rules import correlated
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from ...store.results import Results
 
@@ -66,13 +64,6 @@ def _lazier(results: Results) -> Ruling:
     return correlated(found, 1, [*lines, str(found)])
 
 
-def picture(results: Results) -> Figure:
-    """Above, CKA of features with their start, and test accuracy; below, how far they moved since the checkpoint before."""
-    table = results.probes["features"]
-    moved = {name.replace("previous", "moved"): 1 - table[name] for name in table if name.endswith("_previous")}
-    return feature_movement(checkpoint_curves(results, table.assign(**moved)))
-
-
 experiment(
     name="ib-features",
     paper="inductive-bias",
@@ -105,7 +96,6 @@ experiment(
             judge_all=_lazier,
         ),
     ],
-    pictures={},
+    pictures={"movement": "ib-movement"},
     probes=("features",),
-    plots={"movement": picture},
 )

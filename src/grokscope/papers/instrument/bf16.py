@@ -9,7 +9,6 @@ import numpy as np
 from ...experiments.base import Arms, Claim, Ruling, experiment
 from ...experiments.clauses import DRAWS, NotRunError, finite, say
 from ...experiments.rules import verdict_on
-from ...figures import grokking_times
 from ..inductive_bias.rules import alike_in_each
 from ..structural_inference.common import PAPER, QUICK
 
@@ -75,5 +74,5 @@ experiment(
             judge=same_median,
         ),
     ],
-    pictures={"times": grokking_times},
+    pictures={"times": "times"},
 )

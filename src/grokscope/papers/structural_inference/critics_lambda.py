@@ -10,7 +10,7 @@ import torch
 
 from ...experiments.base import Claim, crossed, experiment, kept
 from ...experiments.rules import broken_line
-from ...figures import grokking_times, mlp_norm
+from ...figures import figures
 from .common import PAPER, QUICK
 from .equations import effective_decay
 from .figures.delay import delay_against
@@ -34,6 +34,7 @@ def inverse_rate(runs: pd.DataFrame) -> pd.Series:
 LAW = broken_line(list(ARMS), inverse_rate, "1/λ")
 
 
+@figures.register("si-lambda", takes="results", title="The 1/λ law")
 def delay(results: Results) -> Figure:
     """Grokking time against 1/λ: pairs of lr and wd with one λ should fall together."""
     runs = results.runs
@@ -60,6 +61,5 @@ experiment(
             judge=LAW,
         ),
     ],
-    pictures={"times": grokking_times, "norm": mlp_norm},
-    plots={"delay": delay},
+    pictures={"times": "times", "norm": "mlp-norm", "delay": "si-lambda"},
 )

@@ -12,7 +12,7 @@ from grokscope import figures
 from grokscope.errors import ConfigError
 from grokscope.figures import RunCurves
 from grokscope.papers.structural_inference.audit import check
-from grokscope.papers.structural_inference.audit.page import sections, tally, with_claims
+from grokscope.papers.structural_inference.audit.page import FIGURES, sections, tally, with_claims
 from grokscope.papers.structural_inference.figures.audit import (
     bound_ratio,
     divergence_under_envelope,
@@ -112,7 +112,7 @@ def test_sections_say_every_verdict(make, with_prior):
     rows = {row[0].split(":")[0]: row[1:] for row in summary.rows}
     assert rows["Def. 4.1, 4.2"] == ("1 holds, 1 violated", "holds")
     assert rows["Eq. 52"] == ("not applicable", "holds")
-    assert [picture.name for picture in summary.pictures] == [draw.__name__ for draw in PICTURES]
+    assert [picture.name for picture in summary.pictures] == list(FIGURES)
     assert len(every.rows) == 27
     html = render(Page(title="An audit", command="grokscope audit", sections=(summary, every)))
     assert html.count("<figure") == 4

@@ -1,4 +1,4 @@
-"""Panels, axes and lines that the pictures share."""
+"""Panels, axes and lines that the figures share."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
 def log_values(ax: Axes) -> None:
     """A log axis for a metric already drawn; values that are not above 0 are left out.
 
-    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a picture.
+    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure.
     """
     ax.set_yscale("log", nonpositive="mask")
     low, high = ax.get_ylim()
@@ -104,7 +104,7 @@ def short_number(value: float, tick: int | None = None) -> str:
 
 
 def draw_seeds(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, label: str, **line: Any) -> None:
-    """One metric of one arm: a thin line a seed under their median, with a band from the lowest seed to the highest.
+    """One metric of one arm: a thin line per seed under their median, with a band from the lowest seed to the highest.
 
     Median and band are over seeds at each epoch (see `together` for runs that stopped). One or two runs are drawn as
     they are: the median of two would be a third curve that no run went through.
@@ -130,7 +130,7 @@ def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, colours: Mapping[s
 
 
 def overlay_entries(runs: Sequence[RunCurves], colours: Mapping[str, str]) -> list[tuple[Line2D, str]]:
-    """The legend entries of `overlay`: a line an arm, and the dot where there is one."""
+    """The legend entries of `overlay`: one line per arm, and the dot where there is one."""
     lines = [(Line2D([], [], color=colour), name) for name, colour in colours.items()]
     dot = Line2D([], [], color="#666666", ls="", marker="o", mec="white", mew=0.6)
     return lines + [(dot, "grokking")] * any(run.t_grok for run in runs)
