@@ -1,9 +1,9 @@
-"""The index of equations: `python -m tools.equation_index` writes it, with `--check` it says what is missing or stale.
+"""The index of equations: `python -m tools.equation_index` writes it, with `--check` it reports what is missing or stale.
 
 It is derived, not typed: numbers, statements and formulas come from the functions, where each is tested from the tests
 themselves (`@pytest.mark.equation(paper, number, …)` on a test that calls the function), where each is used from the source
-(`equation_uses`), tightness from the adversaries' findings. Written are src/grokscope/theory/equations.json, which
-`grokscope equations` reads, and docs/equations.md.
+(`equation_uses`), tightness from the adversaries' findings. It writes src/grokscope/theory/equations.json,
+which `grokscope equations` reads, and docs/equations.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ORDER = [
 
 @dataclass(frozen=True)
 class MarkedTest:
-    """A test that says which equations it tests."""
+    """A test marked with the equations it tests."""
 
     test: str
     paper: str

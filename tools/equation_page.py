@@ -19,9 +19,9 @@ INTRO = f"""# Equations
 Every equation of the two papers that grokscope computes with is one function, tested with a case computed by hand and with
 random ones. Those that the instrument calls stand in `grokscope.theory`, those of one paper alone in `grokscope.papers`;
 *used by* names the files that call a function. For an inequality, the *tightest ratio* is how much of the bound the worst
-case found by an adversary uses: 1 is tight, above 1 breaks it (`{COMMAND}` searches anew).
+case found by an adversary uses: 1 is tight, above 1 breaks it (`{COMMAND}` repeats the search).
 
-A number with a word after it ("29, sharp") is a part or a variant of the numbered statement; its text says when it is not in
+A number with a word after it ("29, sharp") is a part or a variant of the numbered statement; its text states when it is not in
 the paper. Of structural inference, Eq. 10 and 15 are missing, and 41, 43, 44, 46 and 51 are steps between their neighbours.
 """
 

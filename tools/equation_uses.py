@@ -13,7 +13,7 @@ PACKAGE = "grokscope"
 def uses(source: Path, known: list[Equation]) -> dict[str, list[Path]]:
     """By the name of an equation, the files under `source` that use it, its own included if another function there does.
 
-    `source` is the folder that holds the package. A package that only hands an equation on (`__init__.py`) does not count.
+    `source` is the folder that holds the package. A re-export in `__init__.py` does not count as a use.
     """
     home = {e.name: module_file(source, e.function.__module__) for e in known}
     packages = {module_package(source, path) for path in home.values()}

@@ -23,7 +23,7 @@ Scale = Literal["quick", "full"]
 Overrides = Mapping[str, Any]
 """Dotted settings on top of a run's own, e.g. {"task.p": 97}."""
 REFERENCES = (("prior", "teacher"), ("ticket", "run"))
-"""Overrides that name another run."""
+"""Settings that name another run."""
 HOME = "grokscope.papers"
 """The package that holds the experiments; they are found by name, since the framework does not import them."""
 PAPERS = ("structural-inference", "grokking-tickets", "inductive-bias")
@@ -73,7 +73,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A figure of a paper, or a test of what its critics say."""
+    """A figure of a paper, or a test of an objection to it."""
 
     name: str
     also: Sequence[str] = ()
@@ -87,7 +87,7 @@ class Experiment:
     """Dotted settings on top of the base, by the arm's name."""
     seeds: int = 5
     quick: Overrides = field(default_factory=dict)
-    """Overrides that make it small enough for two cores; arms come on top."""
+    """Settings that make it small enough for two cores; those of the arms come on top."""
     quick_seeds: int = 3
     quick_arms: Mapping[str, Overrides] | None = None
     """Arms that the quick size keeps, with settings on top of their own; None keeps all as they are."""
@@ -98,9 +98,9 @@ class Experiment:
     probes: Sequence[str] = ()
     """Probes of every run that are stored with the results."""
     parts: Sequence[str] = ()
-    """First words of the arms' names: what is drawn from runs is drawn for each part by itself."""
+    """First words of the arms' names: figures of runs are drawn for each part separately."""
     priced: bool = False
-    """Also time a step of every arm by itself, so that arms can be compared in seconds."""
+    """Also time one step of every arm, so that arms can be compared in seconds."""
 
     def arms_at(self, scale: Scale) -> dict[str, Overrides]:
         """The arms that are run at a scale."""
@@ -135,7 +135,7 @@ class Experiment:
 
 
 def in_stages(configs: Iterable[RunConfig]) -> list[list[RunConfig]]:
-    """The runs in the order in which they can be trained: those that others refer to before the others."""
+    """The runs in the order in which they can be trained: those that others refer to come first."""
     stage_of: dict[str, int] = {}
     stages: list[list[RunConfig]] = []
     for config in configs:
@@ -165,7 +165,7 @@ def experiment(**what: Any) -> Experiment:
 
 
 def all_experiments() -> dict[str, Experiment]:
-    """Every experiment by name: paper after paper, its figures in their order, then the rest."""
+    """Every experiment by name, sorted by paper, then by figure, then by name."""
     import_tree(HOME)
     return dict(sorted(_experiments.items(), key=lambda item: _place(item[1])))
 
@@ -185,7 +185,7 @@ def find_experiment(name: str) -> Experiment:
 
 
 def matching_experiments(patterns: Iterable[str]) -> list[Experiment]:
-    """Experiments by name, by another figure they draw, or by pattern (`si-*`), each once."""
+    """Experiments by name, by the name of another figure they draw, or by pattern (`si-*`), without repetition."""
     known = all_experiments()
     drawn_by = {name: [name] for name in known}
     for experiment in known.values():
@@ -201,7 +201,7 @@ def matching_experiments(patterns: Iterable[str]) -> list[Experiment]:
 
 
 def arms_over(setting: str, values: Sequence[Any], label: str = "{}", **others: Any) -> Arms:
-    """An arm for each value of one setting; `others` (with __ for dots) are common to them."""
+    """One arm per value of a setting; `others` (with __ for dots) are the same in all of them."""
     common = {name.replace("__", "."): value for name, value in others.items()}
     return {label.format(value): {setting: value, **common} for value in values}
 

@@ -1,4 +1,4 @@
-"""The ledger of claims and the pictures, rebuilt from stored results: nothing here trains, nothing is typed by hand."""
+"""The ledger of claims and the pictures, rebuilt from stored results without training."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Ledger(NamedTuple):
         return [row for experiment, results in self.found for row in rulings(experiment, results)]
 
     def totals(self) -> dict[str, Any]:
-        """Distinct runs, their optimizer steps and the seconds of these: a run that several experiments share counts once."""
+        """Distinct runs, their optimizer steps, and the seconds of these; a run shared by several experiments counts once."""
         return training_totals(pd.concat([results.runs for _, results in self.found]))
 
     def summary(self) -> str:
-        """How much stands behind the claims, in one sentence."""
+        """How many runs and steps the claims rest on, in one sentence."""
         total = self.totals()
         devices = ", ".join(dict.fromkeys(results.about["device"] for _, results in self.found))
         return (
@@ -62,7 +62,7 @@ def load_ledger(folder: Path, scale: Scale) -> Ledger:
 
 
 def fits(experiment: Experiment, results: Results) -> bool:
-    """Whether stored results are of this experiment as it is now."""
+    """Whether stored results belong to this experiment as it is now: same arms, all its probes and prices."""
     same = set(results.runs["arm"]) == set(experiment.arms_at(results.about["scale"]))
     return (
         same

@@ -1,4 +1,4 @@
-"""The figures by name: `@figures.register(…)` on a drawing function puts it on report pages and into experiments."""
+"""The registry of figures: `@figures.register(…)` makes a drawing function available to reports and experiments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .style import styled
 
 Draw = Callable[..., Figure]
 PAPERS = "grokscope.papers"
-"""Where further figures are; imported when one is asked for by name, not for a page of the standard ones."""
+"""Package with further figures; imported when a figure is looked up by name, not for the standard ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class FigureSpec:
     shows: str
     """Opening of the alternative text: what kind of chart it is."""
     standard: bool
-    """Whether every report page has it whose runs recorded what it needs."""
+    """Whether it is on every report page whose runs recorded what it needs."""
     order: int
     """Place among the standard figures of a page, smallest first."""
 
@@ -70,13 +70,11 @@ class FigureRegistry(Registry[Draw]):
         standard: bool | None = None,
         order: int = 100,
     ) -> Callable[[Draw], Draw]:
-        """Register the decorated function, which draws in our style from then on.
+        """Register the decorated drawing function and make it draw in our style. See `FigureSpec` for the arguments.
 
-        title      what it is; by default its name
-        caption    what to look at, and `shows`, what kind of chart it is; by default what the docstring says first
-        standard   whether it is on every report page; by default if it takes runs
-
-        The other arguments are the fields of `FigureSpec`.
+        title              by default made from the name
+        caption, shows     by default the first paragraph of the docstring
+        standard           by default true for a figure that takes runs
         """
 
         def add(function: Draw) -> Draw:
@@ -113,13 +111,13 @@ class FigureRegistry(Registry[Draw]):
         return self._specs[name]
 
     def spec_of(self, draw: Draw) -> FigureSpec | None:
-        """What is known of a drawing function, also with some of its arguments given; None if it is not registered."""
+        """The spec of a registered drawing function (or a `functools.partial` of one); None if it is not registered."""
         while isinstance(draw, functools.partial):
             draw = draw.func
         return next((spec for spec in self._specs.values() if spec.draw is draw), None)
 
     def standard(self) -> list[FigureSpec]:
-        """The figures of every report page, in their order; of equals the first registered comes first."""
+        """The figures of every report page, by `order`, then in the order of registration."""
         super().entries()
         return sorted((spec for spec in self._specs.values() if spec.standard), key=lambda spec: spec.order)
 

@@ -33,7 +33,7 @@ Column = Literal["accuracy", "loss"]
 LABELS: dict[Column, str] = {"accuracy": "accuracy (fraction)", "loss": "loss"}
 DASHES = (0, (4, 1.6))
 TOGETHER = 4
-"""More arms than that have training and test in a panel each."""
+"""With more arms than this, training and test get a panel each."""
 
 
 @figures.register("train-test", needs="test_accuracy", standard=False, title="Training and test")

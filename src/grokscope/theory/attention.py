@@ -93,7 +93,7 @@ def attention_entropy(log_attention: Float[Tensor, "... position"]) -> Float[Ten
 def log_mean_attention(
     log_attention: Float[Tensor, "... head position", log_distribution],
 ) -> Float[Tensor, "... position"]:
-    """The attention of several heads together, which is what Conj. E.2 asks to look at every informative position.
+    """The attention of several heads together: Conj. E.2 asks that their sum cover every informative position.
 
     log ᾱ_j = log (1/H) Σ_r α_j^r
 

@@ -1,4 +1,4 @@
-"""Lottery tickets: masks, how far apart they are, and dense nets of the same norm (grokking tickets, §2, §3.1, §4.1, §5.1)."""
+"""Lottery tickets: masks, how far apart they are, and dense networks of the same norm (grokking tickets, §2, §3.1, §4.1, §5.1)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ MOVES = 0.99
 
 
 def with_movement(results: Results) -> pd.DataFrame:
-    """The runs with what the probe tells of the time before test accuracy reaches 50 %: `likeness`, the hidden layer's CKA with the
+    """The runs with what the probe found before test accuracy reached 50 %: `likeness`, the hidden layer's CKA with the
     start at the last such checkpoint, and `stillest`, the highest CKA of two checkpoints in a row, both after epoch 0."""
     table = results.probes["features"].sort_values(["run", "epoch"])
     waiting = table[(table["test_accuracy"] < 0.5) & (table["epoch"] > 0)]

@@ -1,4 +1,4 @@
-"""Critics 5: the known accelerators on equal terms. Three trials each, five seeds a trial, in epochs and in seconds."""
+"""Critics 5: the known accelerators on equal terms. Three trials each, five seeds per trial, in epochs and in seconds."""
 
 from __future__ import annotations
 

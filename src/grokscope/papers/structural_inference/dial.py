@@ -29,9 +29,9 @@ def further_off(runs: pd.DataFrame) -> Ruling:
         for place, own in points.groupby("x")
     ]
     correlation = f"rank correlation with the place on the dial {found.statistic:.2f}, p = {found.pvalue:.2g}"
-    told = {"rho": float(found.statistic), "p": float(found.pvalue), "n": len(points)}
+    stats = {"rho": float(found.statistic), "p": float(found.pvalue), "n": len(points)}
     measured = f"median D at memorisation (range; runs): {' · '.join(spans)}\n{correlation}"
-    return Ruling(verdict=verdict, measured=measured, test="Spearman's rank correlation", numbers=told)
+    return Ruling(verdict=verdict, measured=measured, test="Spearman's rank correlation", numbers=stats)
 
 
 experiment(

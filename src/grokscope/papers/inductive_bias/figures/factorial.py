@@ -48,10 +48,10 @@ def times_in_panels(runs: Sequence[RunCurves]) -> Figure:
         ax.tick_params(axis="y", length=0)
     for ax in axes[-1]:
         ax.set_xlabel("epoch of grokking")
-    marks = [("o", "none" if hollow else GREY, words) for hollow, words in ((False, "a seed"), (True, CENSORED))]
+    marks = [("o", "none" if hollow else GREY, label) for hollow, label in ((False, "a seed"), (True, CENSORED))]
     entries = [
-        (Line2D([], [], color=GREY, ls="", marker=">" if face == "none" else mark, mfc=face, ms=4.5, mew=0.9), words)
-        for mark, face, words in marks
+        (Line2D([], [], color=GREY, ls="", marker=">" if face == "none" else mark, mfc=face, ms=4.5, mew=0.9), label)
+        for mark, face, label in marks
     ]
     entries.insert(1, (Line2D([], [], color=GREY, ls="", marker="|", mew=2, ms=8, alpha=0.6), "median"))
     legend(figure, entries)

@@ -23,7 +23,7 @@ FEATURES = {
     "pooled": ("pooled features", "#D55E00"),
     "embedding": ("embeddings", "#009E73"),
 }
-"""Features by the beginning of their columns: their words and colour."""
+"""Features by the beginning of their columns: their label and colour."""
 
 
 @figures.register("ib-movement", takes="results", needs="features", title="Movement of features")
@@ -52,7 +52,7 @@ def feature_movement(checkpoints: Sequence[RunCurves]) -> Figure:
         subtitle(axes[0, arm], outcome(members))
     axes[0, 0].set_ylim(-0.04, 1.04)
     log_values(axes[1, 0])
-    entries = [(Line2D([], [], color=colour, marker=".", lw=0.9), words) for words, colour in FEATURES.values()]
+    entries = [(Line2D([], [], color=colour, marker=".", lw=0.9), label) for label, colour in FEATURES.values()]
     entries.append((Line2D([], [], color=TRAIN_COLOUR, ls="--", lw=0.9), "test accuracy (upper panels)"))
     legend(figure, [*entries, *time_entries(checkpoints, "t_grok", "grokking")])
     return figure

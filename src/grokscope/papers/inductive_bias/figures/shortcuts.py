@@ -27,7 +27,7 @@ KEPT = {
     "distractors": ("distractors alone", "#D55E00", "v"),
     "single operand": ("one operand alone", "#000000", "x"),
 }
-"""What is kept of a training sequence: its words, colour and mark."""
+"""What is kept of a training sequence: its label, colour and marker."""
 
 ENTROPY = "#CC79A7"
 
@@ -68,7 +68,7 @@ def entropy_and_shortcuts(runs: Sequence[RunCurves], checkpoints: Sequence[RunCu
             mark_time(ax, members, "t_grok")
         subtitle(axes[0, arm], outcome(members))
     axes[0, 0].set_ylim(bottom=0)
-    kept_entries = [(Line2D([], [], color=c, marker=m, ms=3.5, lw=0.8), words) for words, c, m in KEPT.values()]
+    kept_entries = [(Line2D([], [], color=c, marker=m, ms=3.5, lw=0.8), label) for label, c, m in KEPT.values()]
     entries = [
         (Line2D([], [], color=ENTROPY), "entropy of attention"),
         *kept_entries,

@@ -1,4 +1,4 @@
-"""What an audit says: `Statement`s of the paper, each checked on one run."""
+"""What an audit consists of: `Statement`s of the paper, each checked on one run."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def read_evidence(run: RunInfo) -> Evidence:
         raise StoreError(f"run {run.id} has no measurements yet")
     if "bound" not in metrics or "D" not in metrics:
         raise StoreError(
-            f"run {run.id} has no attention with known informative tokens: the theory says nothing about it"
+            f"run {run.id} has no attention or no informative-token labels: the theory does not apply to it"
         )
     saved = kept_epochs(run)
     if not saved:

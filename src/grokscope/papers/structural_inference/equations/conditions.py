@@ -160,7 +160,7 @@ def pair_condition(
 def necessary_divergence(
     informative: Bool[Tensor, "... position", support], gamma: Float[Tensor, "...", positive]
 ) -> Float[Tensor, "..."]:
-    """The divergence from the oracle that B_γ leaves room for.
+    """The largest divergence from the oracle that B_γ allows.
 
     D ≤ δ_nec = log(1/(kγ)) whenever min_{I*} α_j ≥ γ
 

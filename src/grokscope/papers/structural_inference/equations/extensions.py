@@ -64,7 +64,7 @@ def pooled_condition(
     informative: Bool[Tensor, "... position", support],
     gamma: Float[Tensor, "...", positive],
 ) -> Condition:
-    """The structural condition for several heads: every informative position is looked at by some of them.
+    """The structural condition for several heads: every informative position gets attention from some of them.
 
     min_{j ∈ I*} Σ_r α_j^r − γ_pool ≥ 0
 

@@ -173,7 +173,7 @@ def difference_bound(
     other_mass: Float[Tensor, "...", share],
     spread: Float[Tensor, "...", nonnegative],
 ) -> Float[Tensor, "..."]:
-    """The bottleneck: what attention does not look at cannot move the pooled representation.
+    """The bottleneck: a position without attention cannot move the pooled representation.
 
     ‖h − h'‖ ≤ (α_j + α'_j) Δ_emb
 

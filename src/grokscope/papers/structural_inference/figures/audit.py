@@ -36,7 +36,7 @@ Line = tuple[str, str, dict[str, Any]]
     "true L_max allows a larger γ.",
 )
 def mass_against_threshold(runs: Sequence[RunCurves]) -> Figure:
-    """Attention on the least attended informative position, beside the γ that Thm 4.3 asks for."""
+    """Attention on the least attended informative position, and the γ that Thm 4.3 asks for."""
     lines: list[Line] = [
         ("mass_worst", "worst input", {}),
         ("mass_mean", "mean of inputs", {"ls": DASHES, "lw": 1.0}),
@@ -60,7 +60,7 @@ def mass_against_threshold(runs: Sequence[RunCurves]) -> Figure:
     "the largest norm from t_grok on.",
 )
 def norm_against_decay(runs: Sequence[RunCurves]) -> Figure:
-    """The norm of the MLP beside the outside of the Goldilocks shell and what decay alone would make of it."""
+    """The norm of the MLP, the outer radius of the Goldilocks shell, and the norm that decay alone would leave."""
     lines: list[Line] = [
         ("mlp_norm", "measured", {}),
         ("r_max", "r_max", {"color": BLACK, "lw": 1.0}),
@@ -81,7 +81,7 @@ def norm_against_decay(runs: Sequence[RunCurves]) -> Figure:
     "δ_nec, which D must be below once a run has grokked; where D starts below it, Cor. 4.5 is empty.",
 )
 def divergence_under_envelope(runs: Sequence[RunCurves]) -> Figure:
-    """D beside the exponential that Eq. 52 says it stays under, and the δ_nec it must get below."""
+    """D, the exponential envelope of Eq. 52, and the level δ_nec that it has to fall below."""
     lines: list[Line] = [
         ("D", "measured", {}),
         ("envelope", "envelope, Eq. 52", {"color": BLACK, "lw": 1.0, "ls": DASHES}),

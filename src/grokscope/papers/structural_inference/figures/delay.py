@@ -34,7 +34,7 @@ def delay_against(
     name     what x is, for the axis
     what     what stands in t_grok, for the axis
     laws     by panel, where known: start, slope and floor (None without one) of t = max(floor, start + slope·x)
-    ticks    names of x = 0, 1, 2 …, where it is no number; otherwise x has a log scale
+    ticks    names of x = 0, 1, 2 …, where it is not a number; otherwise x has a log scale
     """
     panels = dict(iter(points.groupby("panel", sort=False)))
     colours = arm_colours(list(dict.fromkeys(points["series"])))

@@ -35,7 +35,7 @@ def divergence_at_memorisation(results: Results) -> Figure:
 
 def dial_points(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The runs with their place on the dial, and the names of the places."""
-    words = runs["arm"].str.split(", ")
-    alphabets = [q.removeprefix("q = ") for q in dict.fromkeys(words.str[0])]
-    place = words.str[0].str.removeprefix("q = ").map(alphabets.index)
-    return runs.assign(panel="", series=words.str[1], x=place), alphabets
+    parts = runs["arm"].str.split(", ")
+    alphabets = [q.removeprefix("q = ") for q in dict.fromkeys(parts.str[0])]
+    place = parts.str[0].str.removeprefix("q = ").map(alphabets.index)
+    return runs.assign(panel="", series=parts.str[1], x=place), alphabets
