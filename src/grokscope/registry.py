@@ -59,3 +59,9 @@ class Registry(Generic[T]):
         if name not in entries:
             raise ConfigError(self.field, f"no {self.field} is called {name!r}. {nearest(str(name), entries)}")
         return entries[name]
+
+
+def import_tree(package: str) -> None:
+    """Import every module of a package and of its subpackages, so that what they register is there."""
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        importlib.import_module(module.name)

@@ -271,7 +271,7 @@ def test_demo_end_to_end(run, tmp_path, monkeypatch):
     assert result["criterion"] == {"threshold": 0.99, "clock": "held", "window": 100}
     page = (tmp_path / "demo" / "index.html").read_text()
     assert "mod 7" in page
-    assert sorted(p.suffix for p in (tmp_path / "demo").glob("accuracy_and_divergence.*")) == [".png", ".svg"]
+    assert sorted(p.suffix for p in (tmp_path / "demo").glob("accuracy.*")) == [".png", ".svg"]
     code, out, _ = run("demo", "--seeds", "2", "-o", tmp_path / "demo")
     assert code == 0
     assert "page:" in out
@@ -289,3 +289,15 @@ def test_a_ticket_from_the_command_line(run, tmp_path):
     assert code == 2 and err.strip() == f"run {dense} has no checkpoint of epoch 7, only of 5, 10"
     code, _, err = run("train", *TINY, "--rate", "0.5")
     assert code == 2 and err.startswith("--rate: is for --ticket RUN@EPOCH")
+
+
+def test_a_report_shows_the_figures_that_are_asked_for(run, tmp_path):
+    assert run("train", *TINY)[0] == 0
+    code, _, err = run("report", "--figure", "mlp-norm", "--figure", "si-bump", "-o", tmp_path / "two.html")
+    assert code == 0, err
+    page = (tmp_path / "two.html").read_text()
+    assert page.count("<figure") == 2
+    assert page.index("Norm of the MLP") < page.index("Train loss before grokking")
+    code, _, err = run("report", "--figure", "mlp-nrom", "-o", tmp_path / "none.html")
+    assert code == 2 and err.count("\n") == 1 and "mlp-norm" in err
+    assert not (tmp_path / "none.html").exists()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grokscope.errors import ConfigError
 from grokscope.figures.data import RunCurves, by_arm, middle, need, recorded, together
-from grokscope.figures.layout import outcomes, short_number, wrapped
+from grokscope.figures.panels import outcomes, short_number, wrapped
 from grokscope.figures.phases import phase_names
 
 

@@ -125,7 +125,11 @@ class Times:
     @property
     def tau_grok(self) -> float | None:
         """τ_grok = t_gen / t_mem at 95 %, as in grokking tickets; None when either is missing or t_mem is 0."""
-        return self.t_gen_95 / self.t_mem_95 if self.t_gen_95 is not None and self.t_mem_95 else None
+        if self.t_gen_95 is None or not self.t_mem_95:
+            return None
+        from ..theory import grokking_ratio  # imports PyTorch: not before a ratio is asked for
+
+        return float(grokking_ratio(self.t_gen_95, self.t_mem_95))
 
     def to_dict(self) -> dict[str, int | float | None]:
         """All of it as one row of a table of runs."""

@@ -35,6 +35,7 @@ COMPONENTS = {
     "tickets": "tickets",
     "measures": "measures",
     "probes": "probes",
+    "figures": "figures",
 }
 
 Threshold = Annotated[
@@ -142,6 +143,10 @@ def report(
     threshold: Threshold = 0.99,
     clock: Clock = "held",
     window: Window = 100,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Show this figure in place of the standard ones. May be repeated."),
+    ] = None,
 ) -> None:
     """Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline."""
     from ..report.runs import build_page
@@ -155,7 +160,7 @@ def report(
         else [r for r in list_runs(folder) if r.status != "damaged" and r.summary]
     )
     unique = list({info.id: info for info in chosen}.values())
-    html, _ = build_page(unique, command=command_line(), title=title, criterion=criterion)
+    html, _ = build_page(unique, command=command_line(), title=title, criterion=criterion, figures=figure or ())
     print(save_file(output, html))
 
 
@@ -164,7 +169,8 @@ def list_(
     room: Annotated[
         str,
         typer.Argument(
-            metavar="ROOM", help="tasks, models, priors, optimizers, filters, losses, tickets, measures or probes."
+            metavar="ROOM",
+            help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes or figures.",
         ),
     ],
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.")] = None,

@@ -188,34 +188,34 @@ def claims(
 ) -> None:
     """The ledger: every claim with what was measured and its verdict, rebuilt from stored results without training."""
     from ..experiments.clauses import KEY
-    from ..experiments.ledger import as_markdown, draw, load_shelf
+    from ..experiments.ledger import as_markdown, draw, load_ledger
 
     if scale not in ("full", "quick"):
         raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
-    shelf = load_shelf(results, scale)  # type: ignore[arg-type]
-    if shelf.older:
+    ledger = load_ledger(results, scale)  # type: ignore[arg-type]
+    if ledger.stale:
         print(
-            f"left out, stored results are older than the experiment: {', '.join(shelf.older)}; run grokscope reproduce",
+            f"left out, stored results are stale: {', '.join(ledger.stale)}; run grokscope reproduce",
             file=sys.stderr,
         )
-    if not shelf.found:
+    if not ledger.found:
         raise ConfigError("--results", f"{results} holds no {scale} results yet; run grokscope reproduce")
-    rows = shelf.rows()
+    rows = ledger.rows()
     if pictures:
-        draw((experiment, stored, pictures) for experiment, stored in shelf.found)
+        draw((experiment, stored, pictures) for experiment, stored in ledger.found)
     if output:
         from ..experiments.gallery import gallery
         from ..store import save_file
         from .session import command_line
 
-        save_file(output, gallery(shelf, rows, command_line()))
+        save_file(output, gallery(ledger, rows, command_line()))
     if as_json:
         print(json.dumps(rows, indent=1))
     elif markdown:
-        print(as_markdown(shelf, rows), end="")
+        print(as_markdown(ledger, rows), end="")
     else:
         _print(rows)
-        print(f"\n{shelf.summary()}\n{shelf.criteria()}\n{KEY}")
+        print(f"\n{ledger.summary()}\n{ledger.criteria()}\n{KEY}")
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:

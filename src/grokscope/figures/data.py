@@ -1,4 +1,4 @@
-"""What the pictures are drawn from: one `RunCurves` per run. Phases and times arrive as data, decided elsewhere."""
+"""What figures are drawn from: one `RunCurves` per run. Phases and times arrive as data, decided elsewhere."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def recorded(runs: Sequence[RunCurves], column: str) -> bool:
 
 
 def need(runs: Sequence[RunCurves], column: str) -> None:
-    """Refuse to draw an empty picture."""
+    """Refuse to draw an empty figure."""
     if runs and not recorded(runs, column):
         raise ConfigError("metric", f"no run has a number for {column} after epoch 0")
 
 
 def probed(results: Results, name: str) -> pd.DataFrame:
-    """What a probe found in the runs; refuses to draw an empty picture."""
+    """What a probe found in the runs; refuses to draw an empty figure."""
     table = results.probes.get(name)
     if table is None or table.empty:
         raise ConfigError("probes", f"the results hold no table of probe {name}")
@@ -105,7 +105,7 @@ def middle(runs: Sequence[RunCurves]) -> RunCurves:
 
 
 def together(runs: Sequence[RunCurves], column: str) -> tuple[Values, Values]:
-    """One metric of several runs on common epochs: epochs, and a row a run.
+    """One metric of several runs on common epochs: epochs, and one row per run.
 
     A run that has stopped keeps its last value, so that the middle of the arm does not jump when its fastest run
     retires; the epochs end where fewer than half of the runs still train. Gaps (NaN) are bridged; a run without a

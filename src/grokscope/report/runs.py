@@ -15,7 +15,7 @@ from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
 from ..settings import flatten
 from ..store import RunInfo, read_metrics, save_file
-from . import Page, Picture, RunRow, Section, Setting, render, standard_pictures
+from . import Page, Picture, RunRow, Section, Setting, chosen_pictures, render, standard_pictures
 
 
 def curves_of(runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT) -> list[RunCurves]:
@@ -115,11 +115,13 @@ def build_page(
     what: Sequence[str] = (),
     sections: Sequence[Section] = (),
     criterion: Criterion = DEFAULT,
+    figures: Sequence[str] = (),
 ) -> tuple[str, tuple[Picture, ...]]:
     """The page as HTML, and its pictures.
 
     arms        names the condition of each run; by default by what differs
     criterion   when a run counts as having memorised, and as having grokked
+    figures     names of the figures that it shows; by default the standard ones
     """
     if not runs:
         raise ConfigError("runs", "there are none to report on")
@@ -127,7 +129,7 @@ def build_page(
     table = table_of(runs, arms, criterion)
     medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summarise(table, "arm")["median"].items()}
     curves = curves_of(runs, arms, criterion)
-    pictures = standard_pictures(curves, medians)
+    pictures = chosen_pictures(figures, curves, medians) if figures else standard_pictures(curves, medians)
     page = Page(
         title=title,
         lead=lead,

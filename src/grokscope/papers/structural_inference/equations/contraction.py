@@ -9,15 +9,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..shapes import Float
-from .contracts import below_one, nonnegative, positive, rate
-from .equations import equation
-
-Number = Tensor | float
+from ....shapes import Float
+from ....theory.contracts import Number, below_one, nonnegative, positive, rate
+from ....theory.equations import equation
 
 
 @equation("structural-inference", "App. B, λ", tex=r"\lambda = \eta \cdot \mathrm{wd}")
-def effective_decay(lr: Float[Number, "...", positive], weight_decay: Float[Number, "...", nonnegative]) -> Number:
+def effective_decay(lr: Float[Number, "...", nonnegative], weight_decay: Float[Number, "...", nonnegative]) -> Number:
     """What weight decay takes from a weight in one step.
 
     λ = η · wd
@@ -73,7 +71,7 @@ def sgd_growth(
     wd      weight_decay   factor of W in the gradient
     sup‖g‖  gradient_norm  largest Frobenius norm of the gradient without the decay
     """
-    return lr / weight_decay * gradient_norm**2
+    return decoupled_growth(lr, weight_decay, gradient_norm)
 
 
 @equation(
@@ -164,7 +162,7 @@ def adamw_step_bound_exact(
     β₁  beta1    decay of the mean of gradients
     β₂  beta2    decay of the mean of squares
 
-    Approached by gradients that grow by β₂/β₁ a step. Infinite when β₁² ≥ β₂: then no bound exists.
+    Approached by gradients that grow by β₂/β₁ per step. Infinite when β₁² ≥ β₂: then no bound exists.
     """
     squares = (1 - beta2) * (1 - beta1**2 / beta2)
     squares = squares if isinstance(squares, Tensor) else torch.tensor(squares, dtype=torch.float64)

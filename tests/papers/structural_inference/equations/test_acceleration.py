@@ -11,22 +11,20 @@ from theory_cases import Draw, seeds, some
 from torch import Tensor, tensor
 from torch.testing import assert_close
 
-from grokscope.theory import (
+from grokscope.papers.structural_inference.equations import (
     augmented_logit_gradient,
     augmented_loss,
     delay_bound,
-    divergence,
     divergence_envelope,
     divergence_flow,
-    kl_logit_gradient,
     local_pl_constant,
     logit_flow,
-    oracle_target,
     pl_constant,
     quadratic_divergence,
     softmax_jacobian,
     sparse_divergence_envelope,
 )
+from grokscope.theory import divergence, oracle_target
 
 
 def follow(logits: Tensor, target: Tensor, strength: Tensor, time: float, steps: int = 40) -> tuple[Tensor, Tensor]:
@@ -80,23 +78,6 @@ def test_softmax_jacobian_is_that_of_autograd(seed: int) -> None:
     for logits in draw.normal(draw.positions):
         theirs = torch.func.jacrev(lambda x: torch.softmax(x, -1))(logits)
         assert_close(softmax_jacobian(torch.softmax(logits, -1)), theirs, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.equation("structural-inference", "45")
-def test_kl_gradient_by_hand() -> None:
-    assert_close(kl_logit_gradient(tensor([0.7, 0.2, 0.1]), tensor([0.5, 0.5, 0.0])), tensor([0.2, -0.3, 0.1]))
-
-
-@pytest.mark.equation("structural-inference", "45")
-@some
-@given(seed=seeds)
-def test_kl_gradient_is_that_of_autograd(seed: int) -> None:
-    draw = Draw(seed)
-    logits = draw.normal(draw.positions).requires_grad_()
-    for target in (draw.attention(), oracle_target(draw.informative(), torch.float64)):
-        D = divergence(target, torch.log_softmax(logits, -1))
-        (theirs,) = torch.autograd.grad(D.sum(), logits)
-        assert_close(kl_logit_gradient(torch.softmax(logits, -1).detach(), target), theirs, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.equation("structural-inference", "47", "48")

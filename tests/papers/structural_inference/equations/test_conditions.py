@@ -11,37 +11,18 @@ from theory_cases import Draw, seeds, some
 from torch import tensor
 from torch.testing import assert_close
 
-from grokscope.theory import (
-    divergence,
-    least_mass,
+from grokscope.papers.structural_inference.equations import (
     necessary_divergence,
     norm_condition,
-    oracle_target,
     output_separation,
     pair_condition,
     pooled,
+    sampled_lipschitz,
     separation_bound,
     structural_condition,
     threshold,
-    two_layer_lipschitz,
 )
-
-
-@pytest.mark.equation("structural-inference", "2")
-def test_least_mass_by_hand() -> None:
-    attention = tensor([[0.5, 0.1, 0.4], [0.2, 0.7, 0.1]])
-    assert_close(least_mass(attention, tensor([[True, False, True], [True, True, True]])), tensor([0.4, 0.1]))
-
-
-@pytest.mark.equation("structural-inference", "2")
-@some
-@given(seed=seeds)
-def test_least_mass_is_at_most_the_fair_share(seed: int) -> None:
-    draw = Draw(seed)
-    attention, informative = draw.attention(), draw.informative()
-    mass = least_mass(attention, informative)
-    assert (mass <= 1 / informative.sum(-1) + 1e-12).all()
-    assert ((attention >= mass[:, None]) | ~informative).all()
+from grokscope.theory import divergence, least_mass, oracle_target, two_layer_lipschitz
 
 
 @pytest.mark.equation("structural-inference", "Def. 4.1")
@@ -169,3 +150,22 @@ def test_a_small_divergence_does_not_imply_enough_mass() -> None:
     informative, attention = tensor([True, True]), tensor([0.9, 0.1])
     D = divergence(oracle_target(informative), attention.log())
     assert D < necessary_divergence(informative, tensor(0.2)) and least_mass(attention, informative) < 0.2
+
+
+@pytest.mark.equation("structural-inference", "23, sampled")
+def test_sampled_constant_by_hand() -> None:
+    pair = tensor([0.0, 0.0]), tensor([3.0, 4.0])
+    assert_close(sampled_lipschitz(*pair, tensor([1.0]), tensor([11.0])), tensor(2.0))
+
+
+@pytest.mark.equation("structural-inference", "23, sampled")
+@some
+@given(seed=seeds)
+def test_a_sampled_constant_stays_below_the_bound(seed: int) -> None:
+    draw = Draw(seed)
+    d, hidden = draw.width, draw.whole(1, 8)
+    h, other, W_in, W_out = draw.normal(d), draw.normal(d), draw.normal(d, hidden), draw.normal(hidden, 3)
+    outputs = [(torch.relu(x[:, None] @ W_in) @ W_out)[:, 0] for x in (h, other)]
+    sampled = sampled_lipschitz(h, other, *outputs)
+    assert (sampled <= two_layer_lipschitz(W_in, W_out) * (1 + 1e-9)).all()
+    assert_close(sampled_lipschitz(3 * h, 3 * other, *outputs), sampled / 3)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..shapes import Float
-from .contracts import nonnegative, positive, share
-from .equations import equation
+from ....shapes import Float
+from ....theory.contracts import nonnegative, positive, share
+from ....theory.equations import equation
 
 
 @equation(
@@ -23,7 +23,7 @@ def difference_lower_bound(
     separation: Float[Tensor, "...", nonnegative],
     spread: Float[Tensor, "...", nonnegative],
 ) -> Float[Tensor, "..."]:
-    """What attention keeps of a changed token, if it looks about as hard at both tokens.
+    """What attention keeps of a changed token, if it gives about as much attention to both tokens.
 
     ‖h − h'‖ ≥ α_j Δ − |α_j − α'_j| Δ_emb
 
@@ -32,7 +32,7 @@ def difference_lower_bound(
     Δ      separation  at most ‖v_j − v'_j‖
     Δ_emb  spread      at least ‖v_j − μ‖ and ‖v'_j − μ‖
 
-    It says nothing once |α_j − α'_j| Δ_emb ≥ α_j Δ, and there the two may indeed coincide (see Eq. 28).
+    It is empty once |α_j − α'_j| Δ_emb ≥ α_j Δ, and there the two may indeed coincide (see Eq. 28).
     """
     return mass * separation - (mass - other_mass).abs() * spread
 
@@ -96,7 +96,7 @@ def mismatched_lower_bound(
     separation: Float[Tensor, "...", nonnegative],
     spread: Float[Tensor, "...", nonnegative],
 ) -> Float[Tensor, "..."]:
-    """The lower bound in any case, 0 where the radicand is not positive and the bound says nothing.
+    """The lower bound in any case, 0 where the radicand is not positive and the bound is empty.
 
     ‖h − h'‖ ≥ √(α_j α'_j Δ² − |α_j − α'_j| max(α_j, α'_j) Δ_emb²)
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..shapes import Float
-from .contraction import Number
-from .contracts import distribution, everywhere, nonnegative, positive
-from .equations import equation
+from ....shapes import Float
+from ....theory.attention import kl_logit_gradient
+from ....theory.contracts import Number, distribution, everywhere, nonnegative, positive
+from ....theory.equations import equation
 
 
 @equation("structural-inference", "6", tex=r"\mathcal{L} = \mathrm{CE} + \beta \mathrm{KL}(\alpha^\ast \Vert \alpha)")
@@ -46,23 +46,6 @@ def softmax_jacobian(
     α  attention  softmax of the logits ℓ
     """
     return torch.diag_embed(attention) - attention.unsqueeze(-1) * attention.unsqueeze(-2)
-
-
-@equation("structural-inference", "45", tex=r"\frac{\partial D}{\partial \ell_j} = \alpha_j - \alpha^\ast_j")
-def kl_logit_gradient(
-    attention: Float[Tensor, "... position", distribution], target: Float[Tensor, "... position", distribution]
-) -> Float[Tensor, "... position"]:
-    """Gradient of KL(α*‖α) with respect to the attention logits; it does not fade when the task loss does.
-
-    ∂D/∂ℓ_j = α_j − α*_j
-
-    α   attention  softmax of the logits ℓ
-    α*  target     the oracle, uniform on the informative positions
-
-    For linear ReLU attention it is (1 − α*_j/α_j)/Σ_i relu(ℓ_i) where ℓ_j > 0 and zero elsewhere: a position whose score
-    has died gets no gradient back.
-    """
-    return attention - target
 
 
 @equation(
@@ -128,7 +111,7 @@ def divergence_flow(
     α*  target     the oracle
     β̃   strength   effective, proportional to ηβ
     """
-    return -strength * (attention - target).square().sum(-1)
+    return -strength * kl_logit_gradient(attention, target).square().sum(-1)
 
 
 @equation(

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..shapes import Bool, Float
-from .conditions import Condition, _met
-from .contracts import distribution, nonnegative, positive, support
-from .equations import equation
-
-
-@equation(
-    "structural-inference",
-    "Conj. E.1, variance",
-    tex=r"\mathrm{Var}_j(\ell_j) = \frac{1}{T} \sum_j (\ell_j - \bar{\ell})^2",
-)
-def logit_variance(logits: Float[Tensor, "... position"]) -> Float[Tensor, "..."]:
-    """How uneven the attention logits are; softmax sees nothing else of them but their differences.
-
-    Var(ℓ) = (1/T) Σ_j (ℓ_j − ℓ̄)²
-
-    ℓ  logits  of one query
-    """
-    return logits.var(-1, correction=0)
+from ....shapes import Bool, Float
+from ....theory.attention import least_mass
+from ....theory.contracts import distribution, nonnegative, positive, support
+from ....theory.equations import equation
+from .conditions import Condition, met
 
 
 @equation(
@@ -78,7 +64,7 @@ def pooled_condition(
     informative: Bool[Tensor, "... position", support],
     gamma: Float[Tensor, "...", positive],
 ) -> Condition:
-    """The structural condition for several heads: every informative position is looked at by some of them.
+    """The structural condition for several heads: every informative position gets attention from some of them.
 
     min_{j ∈ I*} Σ_r α_j^r − γ_pool ≥ 0
 
@@ -86,4 +72,4 @@ def pooled_condition(
     I*      informative  k ≥ 1 of the positions
     γ_pool  gamma        threshold; the sum over H heads lies between 0 and H
     """
-    return _met(attention.sum(-2).masked_fill(~informative, float("inf")).amin(-1) - gamma)
+    return met(attention.shape[-2] * least_mass(attention.mean(-2), informative) - gamma)

@@ -9,15 +9,14 @@ from theory_cases import Draw, seeds, some
 from torch import tensor
 from torch.testing import assert_close
 
-from grokscope.theory import (
+from grokscope.papers.structural_inference.equations import (
     attention_logits,
-    least_mass,
-    logit_variance,
     logit_variance_bound,
     pooled,
     pooled_condition,
     pooled_heads,
 )
+from grokscope.theory import least_mass, logit_variance
 
 
 @pytest.mark.equation("structural-inference", "Conj. E.1, variance", "Conj. E.1")

@@ -1,4 +1,4 @@
-"""Writing many pictures: whom it is left to, and that pictures can be sent to other processes."""
+"""Writing many figures: in which process, and that figures can be sent to other processes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from grokscope import figures
-from grokscope.figures.painters import MANY, Here, painters
+from grokscope.figures.parallel import MANY, InlineExecutor, executor_for
 from grokscope.papers.structural_inference.figures.bump import loss_before_grokking
 from grokscope.papers.structural_inference.figures.delay import delay_against
 from grokscope.papers.structural_inference.figures.lead import lead_of_attention
+from grokscope.store.results import Results
 
 
 def delay(runs):
@@ -23,7 +24,8 @@ def delay(runs):
 
 
 def lead(runs):
-    return lead_of_attention(pd.DataFrame({"arm": "a", "t_condensed": [100.0], "t_half": [300.0]}))
+    table = pd.DataFrame({"arm": "a", "t_condensed": [100.0], "t_half": [300.0]})
+    return lead_of_attention(Results({}, table, pd.DataFrame()))
 
 
 @pytest.mark.parametrize(
@@ -49,19 +51,19 @@ def test_panels_get_their_places_once(make, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("pictures, cores, kind", [
-    (MANY, 3, ProcessPoolExecutor), (MANY, 2, Here), (MANY - 1, 64, Here), (MANY, None, Here),
+    (MANY, 3, ProcessPoolExecutor), (MANY, 2, InlineExecutor), (MANY - 1, 64, InlineExecutor), (MANY, None, InlineExecutor),
 ])  # fmt: skip
 def test_processes_are_for_many_pictures_and_cores(pictures, cores, kind, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    with painters(pictures) as hands:
-        assert type(hands) is kind
+    with executor_for(pictures) as executor:
+        assert type(executor) is kind
 
 
-def test_here_is_now():
+def test_the_inline_executor_runs_at_once():
     done = []
-    with Here() as hands:
-        result = hands.submit(lambda word: done.append(word) or len(word), "four")
+    with InlineExecutor() as executor:
+        result = executor.submit(lambda word: done.append(word) or len(word), "four")
         assert done == ["four"]
     assert result.result() == 4
     with pytest.raises(ZeroDivisionError):
-        Here().submit(lambda: 1 / 0)
+        InlineExecutor().submit(lambda: 1 / 0)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..shapes import Float
-from .contraction import Number
-from .contracts import below_one, nonnegative, positive, rate
-from .equations import equation
+from ....shapes import Float
+from ....theory.contracts import Number, below_one, nonnegative, positive, rate
+from ....theory.equations import equation
 
 
 @equation(
@@ -68,7 +67,7 @@ def free_decay_time(
     ceiling: Float[Tensor, "...", positive],
     decay: Float[Number, "...", rate, below_one],
 ) -> Float[Tensor, "..."]:
-    """How long decoupled weight decay alone takes, exactly: the number to hold a measured plateau against. Not in the paper.
+    """How long decoupled weight decay alone takes, exactly: what a measured plateau is to be compared with. Not in the paper.
 
     t = log(‖θ_mem‖ / r_max) / −log(1 − λ)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..shapes import Float, Int
-from .contracts import below_one, distribution, nonnegative, share, within_sequence
-from .equations import equation
+from ....shapes import Float, Int
+from ....theory.contracts import below_one, distribution, nonnegative, share, within_sequence
+from ....theory.equations import equation
+from .attention import pooled
 
 
 @equation("structural-inference", "11", tex=r"\lVert v_j - v^\prime_j \rVert \geq \Delta")
@@ -81,7 +82,7 @@ def centroid_gap(
 
     The paper calls Δ_emb a separability margin, a worst case; its proof needs the largest gap, and so it is here.
     """
-    gap = values - (attention.unsqueeze(-1) * values).sum(-2, keepdim=True)
+    gap = values - pooled(attention, values).unsqueeze(-2)
     return gap.norm(dim=-1) / (1 - attention)
 
 
@@ -172,7 +173,7 @@ def difference_bound(
     other_mass: Float[Tensor, "...", share],
     spread: Float[Tensor, "...", nonnegative],
 ) -> Float[Tensor, "..."]:
-    """The bottleneck: what attention does not look at cannot move the pooled representation.
+    """The bottleneck: a position without attention cannot move the pooled representation.
 
     ‖h − h'‖ ≤ (α_j + α'_j) Δ_emb
 

@@ -1,4 +1,4 @@
-"""Who writes pictures: writing one takes a second or more, and no picture waits for another."""
+"""Writing many figures to files, in several processes: one takes a second or more."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MANY = 8
-"""Pictures that are worth starting processes for, and the most processes that are started."""
+"""Figures that are worth starting processes for, and the most processes that are started."""
 
 
-class Here(Executor):
-    """Does at once, in this process, what it is asked."""
+class InlineExecutor(Executor):
+    """An executor that runs everything at once, in this process."""
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         done: Future[T] = Future()
@@ -24,12 +24,12 @@ class Here(Executor):
         return done
 
 
-def painters(pictures: int) -> Executor:
-    """Processes beside this one where there are many pictures and more than two cores, else this process.
+def executor_for(figures: int) -> Executor:
+    """An executor: other processes where there are many figures and more than two cores, else this process.
 
-    What they are given is pickled: no axis of a picture may hold a lambda.
+    What it is given is pickled: no axis of a figure may hold a lambda.
     """
     cores = os.cpu_count() or 1
-    if pictures < MANY or cores < 3:
-        return Here()
+    if figures < MANY or cores < 3:
+        return InlineExecutor()
     return ProcessPoolExecutor(min(cores - 1, MANY), mp_context=get_context("spawn"))

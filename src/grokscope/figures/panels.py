@@ -1,4 +1,4 @@
-"""Panels, axes and lines that the pictures share."""
+"""Panels, axes and lines that the figures share."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from .style import COLUMN_WIDTH, PAGE_WIDTH, SMALL
 
 Panels = NDArray[np.object_]
 LETTER = 0.052
-"""Inches that a letter of a legend takes, about."""
+"""Approximate width of a letter in a legend, in inches."""
 HANDLE = 0.45
-"""Inches that a legend entry takes beside its letters."""
+"""Width of a legend entry without its letters, in inches."""
 
 
 def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure, Panels]:
     """A figure with a column of panels for each arm, and its axes as an array [row, arm].
 
     `rows` gives what each row shows and its height in inches. At most three arms stand side by side (narrower panels
-    cannot be read in print); more go on below. All panels share log epochs, and the panels of a row share their scale.
+    cannot be read in print); more continue below. All panels share log epochs, and the panels of a row share their scale.
     """
     arms = list(by_arm(runs))
     columns = 2 if len(arms) in (2, 4) else min(len(arms), 3)
@@ -45,7 +45,9 @@ def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure
             place = grid[line * len(rows) + row, column]
             ax = axes[row, arm] = figure.add_subplot(place, sharex=axes[0, 0], sharey=axes[row, 0])
             ax.tick_params(labelleft=column == 0, labelbottom=row == len(rows) - 1)
-            ax.tick_params(axis="x", which="minor", labelbottom=False)  # without words, but they would be measured
+            ax.tick_params(
+                axis="x", which="minor", labelbottom=False
+            )  # empty labels would still be measured by the layout
             ax.set_ylabel(label if column == 0 else "")
         axes[0, arm].set_title(wrapped(name, 30), pad=19)
         axes[-1, arm].set_xlabel("epoch")
@@ -88,7 +90,7 @@ def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
 def log_values(ax: Axes) -> None:
     """A log axis for a metric already drawn; values that are not above 0 are left out.
 
-    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a picture.
+    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure.
     """
     ax.set_yscale("log", nonpositive="mask")
     low, high = ax.get_ylim()
@@ -97,7 +99,7 @@ def log_values(ax: Axes) -> None:
 
 
 def short_number(value: float, tick: int | None = None) -> str:
-    """1, 20, 500, 1k, 2.5k, 10k, 1M: epochs as short as a panel needs them; an axis also tells which tick it is for."""
+    """1, 20, 500, 1k, 2.5k, 10k, 1M: short labels for epochs; the signature is that of a tick formatter."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"
@@ -105,7 +107,7 @@ def short_number(value: float, tick: int | None = None) -> str:
 
 
 def draw_seeds(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, label: str, **line: Any) -> None:
-    """One metric of one arm: a thin line a seed under their median, with a band from the lowest seed to the highest.
+    """One metric of one arm: a thin line per seed under their median, with a band from the lowest seed to the highest.
 
     Median and band are over seeds at each epoch (see `together` for runs that stopped). One or two runs are drawn as
     they are: the median of two would be a third curve that no run went through.
@@ -131,7 +133,7 @@ def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, colours: Mapping[s
 
 
 def overlay_entries(runs: Sequence[RunCurves], colours: Mapping[str, str]) -> list[tuple[Line2D, str]]:
-    """The legend entries of `overlay`: a line an arm, and the dot where there is one."""
+    """The legend entries of `overlay`: one line per arm, and the dot where there is one."""
     lines = [(Line2D([], [], color=colour), name) for name, colour in colours.items()]
     dot = Line2D([], [], color="#666666", ls="", marker="o", mec="white", mew=0.6)
     return lines + [(dot, "grokking")] * any(run.t_grok for run in runs)
@@ -143,7 +145,7 @@ def arm_handle(colours: Iterable[str]) -> tuple[Line2D, ...]:
 
 
 def wrapped(text: str, width: int) -> str:
-    """The text in as few lines as fit the width, and these about equally long."""
+    """The text wrapped to as few lines as fit the width, of about equal length."""
     lines = textwrap.wrap(text, width, break_long_words=False)
     while width > 1 and len(narrower := textwrap.wrap(text, width - 1, break_long_words=False)) == len(lines):
         lines, width = narrower, width - 1
@@ -178,14 +180,14 @@ def legend_beside(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
 
 
 def _fits(labels: Sequence[str], lines: int, width: float) -> bool:
-    """Whether a legend of so many lines is no wider than the figure; a single column always is."""
+    """Whether a legend with this many lines fits the width of the figure; a single column always does."""
     columns = [labels[first : first + lines] for first in range(0, len(labels), lines)]
     widest = [max(len(line) for label in column for line in label.splitlines()) for column in columns]
     return len(columns) == 1 or sum(LETTER * letters + HANDLE for letters in widest) <= width
 
 
 def _legend_height(labels: Sequence[str]) -> float:
-    """Inches that these labels take, one under the other."""
+    """Height of these labels below each other, in inches."""
     lines = sum(1 + label.count("\n") for label in labels)
     return (1.25 * lines + 0.35 * len(labels) + 1.0) * SMALL / 72
 

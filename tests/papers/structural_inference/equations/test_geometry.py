@@ -11,7 +11,7 @@ from theory_cases import CASES, Draw, seeds, some
 from torch import Tensor, tensor
 from torch.testing import assert_close
 
-from grokscope.theory import (
+from grokscope.papers.structural_inference.equations import (
     centroid,
     centroid_gap,
     difference_bound,

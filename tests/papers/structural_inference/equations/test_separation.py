@@ -9,16 +9,16 @@ from theory_cases import Draw, seeds, some
 from torch import Tensor, tensor
 from torch.testing import assert_close
 
-from grokscope.theory import (
+from grokscope.papers.structural_inference.equations import (
     aligned_lower_bound,
     difference_lower_bound,
     injectivity_margin,
     mismatched_lower_bound,
-    oracle_target,
     pooled,
     pooled_difference,
     squared_difference,
 )
+from grokscope.theory import oracle_target
 
 
 def offsets(seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

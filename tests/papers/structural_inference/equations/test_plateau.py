@@ -11,7 +11,7 @@ from theory_cases import Draw, seeds, some
 from torch import tensor
 from torch.testing import assert_close
 
-from grokscope.theory import free_decay_time, norm_envelope, plateau_length
+from grokscope.papers.structural_inference.equations import free_decay_time, norm_envelope, plateau_length
 
 
 @pytest.mark.equation("structural-inference", "39")

@@ -17,7 +17,7 @@ from grokscope.optim.adamw import AdamW
 from grokscope.optim.lion import Lion
 from grokscope.optim.muon import Muon
 from grokscope.optim.sgd import SGD
-from grokscope.theory import (
+from grokscope.papers.structural_inference.equations import (
     adamw_step_bound_exact,
     contraction_bound,
     decoupled_growth,

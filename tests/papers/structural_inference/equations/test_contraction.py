@@ -14,8 +14,7 @@ from torch.testing import assert_close
 from grokscope.optim.adamw import AdamW
 from grokscope.optim.lion import Lion
 from grokscope.optim.muon import newton_schulz
-from grokscope.randomness import Key
-from grokscope.theory import (
+from grokscope.papers.structural_inference.equations import (
     adamw_step_bound,
     adamw_step_bound_exact,
     contraction_bound,
@@ -26,6 +25,7 @@ from grokscope.theory import (
     muon_step_bound,
     sgd_growth,
 )
+from grokscope.randomness import Key
 
 
 @pytest.mark.equation("structural-inference", "App. B, λ", "22", "Prop. B.1", "Prop. B.2", "1", "Def. 3.2")

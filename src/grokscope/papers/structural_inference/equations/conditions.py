@@ -7,9 +7,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..shapes import Bool, Float
-from .contracts import distribution, nonnegative, positive, share, support
-from .equations import equation
+from ....shapes import Bool, Float
+from ....theory.attention import least_mass
+from ....theory.contracts import distribution, nonnegative, positive, share, support
+from ....theory.equations import equation
+from .geometry import difference_bound
 
 
 class Condition(NamedTuple):
@@ -20,22 +22,9 @@ class Condition(NamedTuple):
     """Negative where the condition fails."""
 
 
-def _met(margin: Float[Tensor, "..."]) -> Condition:
+def met(margin: Float[Tensor, "..."]) -> Condition:
+    """The condition that a margin is not negative."""
     return Condition(margin >= 0, margin)
-
-
-@equation("structural-inference", "2", tex=r"\min_{j \in I^\ast} \alpha_j")
-def least_mass(
-    attention: Float[Tensor, "... position", distribution], informative: Bool[Tensor, "... position", support]
-) -> Float[Tensor, "..."]:
-    """The least attention on an informative position; B_γ asks that it be at least γ for every input.
-
-    min_{j ∈ I*} α_j
-
-    α   attention    at the query
-    I*  informative  k ≥ 1 of the positions
-    """
-    return attention.masked_fill(~informative, float("inf")).amin(-1)
 
 
 @equation(
@@ -52,11 +41,11 @@ def structural_condition(
 
     B_γ: min_x min_{j ∈ I*(x)} α_j(x) − γ ≥ 0
 
-    α   attention    one row an input
+    α   attention    one row per input
     I*  informative  may differ between inputs
     γ   gamma        threshold, from Thm 4.3
     """
-    return _met(least_mass(attention, informative).amin(-1) - gamma)
+    return met(least_mass(attention, informative).amin(-1) - gamma)
 
 
 @equation(
@@ -77,7 +66,7 @@ def norm_condition(
     r_min      least  radius of the shell's inside
     r_max      most   radius of its outside
     """
-    return _met(torch.minimum(norm - least, most - norm))
+    return met(torch.minimum(norm - least, most - norm))
 
 
 @equation("structural-inference", "25", tex=r"\lVert f(h) - f(h^\prime) \rVert_2 \geq c")
@@ -134,7 +123,7 @@ def separation_bound(
     L_max  lipschitz   of the MLP
     Δ_emb  spread      largest ‖v_j − μ‖
     """
-    return lipschitz * (mass + other_mass) * spread
+    return lipschitz * difference_bound(mass, other_mass, spread)
 
 
 @equation(
@@ -158,7 +147,7 @@ def pair_condition(
     only other position 1 (linear attention): h = μ, h' = μ + ¾ (v'_j − μ). A linear f tells them apart, γ = ¾, and
     α_j = 0. So "zero test error implies B_γ" (Thm 4.3) does not follow.
     """
-    return _met(mass + other_mass - gamma)
+    return met(mass + other_mass - gamma)
 
 
 @equation(
@@ -171,7 +160,7 @@ def pair_condition(
 def necessary_divergence(
     informative: Bool[Tensor, "... position", support], gamma: Float[Tensor, "...", positive]
 ) -> Float[Tensor, "..."]:
-    """The divergence from the oracle that B_γ leaves room for.
+    """The largest divergence from the oracle that B_γ allows.
 
     D ≤ δ_nec = log(1/(kγ)) whenever min_{I*} α_j ≥ γ
 
@@ -181,3 +170,26 @@ def necessary_divergence(
     The converse fails: D ≤ δ_nec does not imply B_γ, nor does the pair condition imply D ≤ δ_nec.
     """
     return -torch.log(informative.sum(-1) * gamma)
+
+
+@equation(
+    "structural-inference",
+    "23, sampled",
+    tex=r"L_f \geq \frac{\lVert f(h) - f(h^\prime) \rVert}{\lVert h - h^\prime \rVert}",
+)
+def sampled_lipschitz(
+    pooled: Float[Tensor, "... width"],
+    other_pooled: Float[Tensor, "... width"],
+    logits: Float[Tensor, "... class"],
+    other_logits: Float[Tensor, "... class"],
+) -> Float[Tensor, "..."]:
+    """How fast the network did change between two inputs: a lower bound on its Lipschitz constant.
+
+    L_f ≥ ‖f(h) − f(h')‖ / ‖h − h'‖
+
+    h      pooled        of the one input
+    h'     other_pooled  of the other
+    f(h)   logits        of the one input
+    f(h')  other_logits  of the other
+    """
+    return (logits - other_logits).norm(dim=-1) / (pooled - other_pooled).norm(dim=-1)
