@@ -1,4 +1,4 @@
-"""Shapes are checked at every call, one thread a worker, and hypothesis does not time anything."""
+"""Shapes are checked at every call, one thread per worker, and hypothesis does not time anything."""
 
 import os
 
@@ -7,10 +7,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 torch.set_num_threads(1)
-settings.register_profile("grokscope", deadline=None)
+settings.register_profile("grokscope", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("grokscope")
 
 
