@@ -30,14 +30,22 @@ def read_grid(file: Path, settings: dict[str, Any], seeds: list[int] | None) -> 
     if not isinstance(grid, dict) or not grid:
         raise ConfigError("grid", f'{file} has no table [grid] of lists, such as "prior.beta" = [0.0, 0.3]')
     base = merge(plain, nested(settings))
-    chosen = seeds if seeds is not None else list(range(given)) if isinstance(given, int) else list(given)
-    if not chosen:
-        raise ConfigError("seeds", f"{given!r} names no seed")
+    chosen = seeds if seeds is not None else _seeds(given)
     configs = []
     for point in points(grid):
         config = RunConfig.from_dict(merge(base, nested(point))).check()
         configs += [dataclasses.replace(config, seed=seed) for seed in chosen]
     return configs
+
+
+def _seeds(given: Any) -> list[int]:
+    """`5` means seeds 0 … 4; a list means these."""
+    chosen = list(range(given)) if isinstance(given, int) else given
+    if not isinstance(chosen, list) or not all(isinstance(seed, int) for seed in chosen):
+        raise ConfigError("seeds", f"{given!r} is neither a number nor a list of numbers")
+    if not chosen:
+        raise ConfigError("seeds", f"{given!r} selects no seeds")
+    return chosen
 
 
 def points(grid: dict[str, Any]) -> list[dict[str, Any]]:

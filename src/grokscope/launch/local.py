@@ -20,6 +20,7 @@ from ..config import RunConfig
 from ..errors import ConfigError, StoreError
 from ..fleet import Job, Progress, TrainingStats
 from ..fleet.start import initial_weights
+from ..measures import measures
 from ..ops.devices import device_name, resolve_device
 from ..ops.lookup import plan
 from ..priors.base import pooled_log_attention
@@ -30,6 +31,7 @@ from ..store import (
     RunFolder,
     RunInfo,
     check_writable,
+    delete_runs,
     find_run,
     kept_epochs,
     read_checkpoint,
@@ -38,6 +40,7 @@ from ..store import (
 from ..tickets import Origin
 from ..tickets.base import FromRun
 from .fit import fitting_lanes, free_memory
+from .guard import GuardedProgress
 from .pack import pack, signature
 from .scheduler import Group, Scheduler, plan_workers
 
@@ -78,10 +81,12 @@ def train_all(
     progress: Progress | None = None,
     save_every: float = 20.0,
     stats: TrainingStats | None = None,
+    again: bool = False,
 ) -> list[RunInfo]:
     """Train any configurations; those of equal shape share a fleet. Everything is checked before anything is written.
 
     stats   what training takes is added to it
+    again   delete what is stored of these runs and train them from scratch
     """
     wanted = {config.id: config.check() for config in configs}
     if not wanted:
@@ -93,6 +98,9 @@ def train_all(
             _find_teacher(config, runs)
         if isinstance(config.ticket, FromRun):
             _find_origin(config, runs)
+    if again:
+        deleted = delete_runs(Path(runs) / id for id in wanted)
+        print(f"deleted {deleted} stored run{'s' * (deleted != 1)}; training from scratch", file=sys.stderr)
     jobs = []
     for id, config in wanted.items():
         if not _finished(Path(runs) / id, config):
@@ -133,7 +141,7 @@ def _train_jobs(
             workers=workers,
             threads=threads,
             device=device,
-            progress=progress,
+            progress=GuardedProgress(progress) if progress else None,
             interrupted=interrupted,
             save_every=save_every,
             tell=lambda line: print(line, file=sys.stderr),
@@ -155,7 +163,9 @@ class StoredRun:
         """Epoch and accuracies of every row, for the summary."""
 
     def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
-        self.folder = RunFolder.create_or_open(self.runs, self.config.id, self.config.to_dict(), device=self.device)
+        self.folder = RunFolder.create_or_open(
+            self.runs, self.config.id, self.config.to_dict(), device=self.device, measures=list(measures.entries())
+        )
         saved = self.folder.latest_checkpoint()
         self.history = _history(self.folder.metrics().to_pylist()) if saved else []
         if saved is None:

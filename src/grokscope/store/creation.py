@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from .manifest import new_manifest
 from .state import State
 
 
-def create(run: Path, config: dict[str, Any], device: str) -> Lock | None:
+def create(run: Path, config: dict[str, Any], device: str, measures: Sequence[str] = ()) -> Lock | None:
     """Make the folder `run` and return its lock, or None when another process made it meanwhile."""
-    manifest = new_manifest(device)
+    manifest = new_manifest(device, measures)
     # The same hidden name for every attempt, so that a killed one leaves nothing that the next would not take over.
     draft = run.with_name(f".new-{run.name}")
     make_folder(draft)

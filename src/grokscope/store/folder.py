@@ -53,8 +53,12 @@ class RunFolder:
         lock.sign()
 
     @classmethod
-    def create_or_open(cls, runs: str | Path, id: str, config: Mapping[str, Any], *, device: str) -> RunFolder:
+    def create_or_open(
+        cls, runs: str | Path, id: str, config: Mapping[str, Any], *, device: str, measures: Sequence[str] = ()
+    ) -> RunFolder:
         """The folder of run `id`, made if there is none yet, ready to go on from its newest checkpoint.
+
+        device, measures   what the manifest of a new run says of the device and of the measures that are evaluated
 
         StoreError, and a folder left as it was, when it is being trained by another process, holds another
         configuration, is damaged, foreign or from a newer grokscope, or when it cannot be written.
@@ -64,7 +68,7 @@ class RunFolder:
         plain = json.loads(json.dumps(config, allow_nan=False))
         lock = None
         while not path.exists() and lock is None:
-            lock = create(path, plain, device)
+            lock = create(path, plain, device, measures)
         if lock is None:
             stored, _ = read_identity(path)
             if found := difference(stored, plain):

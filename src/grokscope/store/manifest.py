@@ -1,4 +1,5 @@
-"""Under what circumstances a run was made: versions, device, commit and time; and whether a folder is ours at all."""
+"""Under what circumstances a run was made: versions, device, commit, time, measures and the user's own files; and whether a
+folder is ours at all."""
 
 from __future__ import annotations
 
@@ -7,18 +8,20 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
+from ..loading import loaded_files
 from .disk import damaged, read_json
 from .layout import CONFIG, MANIFEST, SCHEMA
 
 PACKAGES = ("grokscope", "torch", "numpy", "scipy", "pandas", "pyarrow", "safetensors")
 
 
-def new_manifest(device: str) -> dict[str, Any]:
+def new_manifest(device: str, measures: Sequence[str] = ()) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "created": datetime.now(UTC).isoformat(),
@@ -27,6 +30,8 @@ def new_manifest(device: str) -> dict[str, Any]:
         "platform": platform.platform(),
         "packages": {name: _version(name) for name in PACKAGES},
         "git": git_commit(Path(__file__).parent),
+        "measures": list(measures),
+        "loaded": loaded_files(),
     }
 
 
