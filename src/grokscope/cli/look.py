@@ -1,4 +1,4 @@
-"""Commands that look: runs, show, report, list."""
+"""Commands that show what there is: runs, show, report, list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from ..errors import ConfigError, nearest
 from ..settings import flatten
-from .app import Json, Runs, app, parse_sets
+from .app import Json, Runs, Status, Where, app, check_status, parse_sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..store import RunInfo
 
 COLUMNS = 6
-"""Settings shown in a table of runs; the seed is the last of them."""
+"""Most settings shown in a table of runs; the seed is the last of them."""
 
 COMPONENTS = {
     "tasks": "tasks",
@@ -37,18 +37,16 @@ COMPONENTS = {
 @app.command()
 def runs(
     folder: Runs = Path("runs"),
-    where: Annotated[
-        list[str] | None, typer.Option("--where", "-w", metavar="ROOM.FIELD=VALUE", help="Only runs with this setting.")
-    ] = None,
-    status: Annotated[
-        str | None, typer.Option(help="Only runs with this status: running, stopped, done, grokked, diverged.")
-    ] = None,
+    where: Where = None,
+    status: Status = None,
     as_json: Json = False,
 ) -> None:
     """List the stored runs: status, when they memorised, when they grokked."""
     from ..store import list_runs
 
-    found = [run for run in list_runs(folder) if status in (None, run.status) and _matches(run, parse_sets(where))]
+    check_status(status)
+    wanted = parse_sets(where, "--where")
+    found = [run for run in list_runs(folder) if status in (None, run.status) and matches(run, wanted)]
     if as_json:
         print(json.dumps(as_objects(found), indent=1))
     else:
@@ -57,11 +55,11 @@ def runs(
 
 @app.command()
 def show(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its beginning.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, or a prefix of it.")],
     folder: Runs = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """Everything about one run: settings, phases in words, last measurements."""
+    """Show one run: its settings, its phases in words, its last measurements."""
     from ..analysis import find_phases
     from ..store import find_run, read_metrics
 
@@ -93,15 +91,15 @@ def show(
 @app.command()
 def report(
     run: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN…", help="Ids of runs, or their beginnings; none means all.")
+        list[str] | None, typer.Argument(metavar="RUN", help="Ids of runs, or prefixes of them; all runs by default.")
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="PAGE.html", help="Where the page goes.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="PAGE.html", help="File to write.")] = Path(
         "report.html"
     ),
     folder: Runs = Path("runs"),
-    title: Annotated[str, typer.Option(help="Headline of the page.")] = "Grokking runs",
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "Grokking runs",
 ) -> None:
-    """Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline."""
+    """Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline."""
     from ..report.runs import build_page
     from ..store import find_run, list_runs, save_file
     from .session import command_line
@@ -118,23 +116,23 @@ def report(
 
 @app.command(name="list")
 def list_(
-    room: Annotated[
+    component: Annotated[
         str,
         typer.Argument(
-            metavar="ROOM", help="tasks, models, priors, optimizers, filters, losses, tickets, measures or probes."
+            metavar="COMPONENT", help="tasks, models, priors, optimizers, filters, losses, tickets, measures or probes."
         ),
     ],
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this entry.")] = None,
     as_json: Json = False,
 ) -> None:
-    """What can be chosen by name, with every setting, its default and its meaning."""
+    """List what can be chosen by name, with every setting, its default and its meaning."""
     import importlib
 
     from ..describe import entry
 
-    if room not in COMPONENTS:
-        raise ConfigError("list", f"no room is called {room!r}. {nearest(room, COMPONENTS)}")
-    registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[room]}"), room)
+    if component not in COMPONENTS:
+        raise ConfigError("list", f"unknown component {component!r}. {nearest(component, COMPONENTS)}")
+    registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[component]}"), component)
     entries = {name: registry.get(name)} if name else registry.entries()
     found = [entry(name, thing) for name, thing in entries.items()]
     if as_json:
@@ -147,7 +145,7 @@ def list_(
 
 
 def as_objects(found: Sequence[RunInfo]) -> list[dict[str, Any]]:
-    """Runs as plain data, with the names others build on."""
+    """Runs as plain data: what `--json` prints."""
     keys = ("t_mem", "t_grok", "train_accuracy", "test_accuracy")
     return [
         {
@@ -163,7 +161,7 @@ def as_objects(found: Sequence[RunInfo]) -> list[dict[str, Any]]:
 
 
 def table_of_runs(found: Sequence[RunInfo]) -> None:
-    """A table for people; what differs between the runs has a column."""
+    """Print a table with a column for every setting in which the runs differ."""
     from rich.console import Console
     from rich.table import Table
 
@@ -203,7 +201,8 @@ def _share(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}%"
 
 
-def _matches(run: RunInfo, wanted: dict[str, str]) -> bool:
+def matches(run: RunInfo, wanted: dict[str, str]) -> bool:
+    """Whether a run has these settings; numbers are compared by value."""
     settings = flatten(run.config)
     for name, value in wanted.items():
         if settings and name not in settings:
