@@ -108,10 +108,10 @@ def _fit(line: Line, side: str, mark: bool) -> str:
 def _state(line: Line, bar: int) -> str:
     value = line.row.get("test_accuracy", 0.0)
     full = round(bar * min(max(value, 0.0), 1.0)) if value == value else 0  # NaN fills nothing
-    drawn = "█" * full
+    drawn = f"{'█' * full:<{bar}}"  # as wide as a full one, so that the other columns stay in place
     if line.status == "running":
         return drawn
-    return f"{drawn:<{bar}} {line.status}" if bar else line.status
+    return f"{drawn} {line.status}" if bar else line.status
 
 
 def _width(header: str, cells: Sequence[str]) -> int:
