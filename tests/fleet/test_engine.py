@@ -1,5 +1,6 @@
 """The loop: retire, refill, diverge, interrupt."""
 
+import math
 import time
 from dataclasses import replace
 
@@ -29,7 +30,8 @@ def io_threads(request, monkeypatch):
 
 def run_fleet(configs, memory, lanes=2, **options):
     jobs = [Job(config=config, sink=memory()) for config in configs]
-    fleet = Fleet(jobs, lanes=lanes, device=CPU, **options)
+    # no saves by the clock: a slow machine would have more of them
+    fleet = Fleet(jobs, lanes=lanes, device=CPU, **{"save_every": math.inf} | options)
     fleet.run()
     return fleet, [job.sink for job in jobs]
 
@@ -120,7 +122,7 @@ def test_a_failing_folder_does_not_lose_the_others(tiny, memory, io_threads):
     longer = Job(config=replace(tiny, seed=1, epochs=30), sink=memory())
     bad = Job(config=replace(tiny, seed=2), sink=Locked())
     try:
-        Fleet([good, longer, bad], lanes=2, device=CPU).run()
+        Fleet([good, longer, bad], lanes=2, device=CPU, save_every=math.inf).run()
     except StoreError as error:
         assert str(error) == "locked"
     else:

@@ -136,7 +136,7 @@ def test_check_writable_accepts_folders_that_are_there_or_can_be_made(tmp_path: 
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file")
     for folder in (tmp_path / "runs", tmp_path / "runs" / "deeper"):
-        with pytest.raises(StoreError, match=r"cannot be a folder of runs, \S+/runs is not a folder"):
+        with pytest.raises(StoreError, match=r"cannot be written \(\S+/runs is not a folder\)"):
             check_writable(folder)
         with pytest.raises(StoreError, match="is not a folder"):
             open_run(folder)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 
-from ..errors import StoreError
 from .data import Batch, lane_data
 from .guard import check_global_states, global_states
 from .io_pool import IOPool
@@ -95,6 +94,13 @@ class Lane:
     status: str = "running"
     saving: Future[None] | None = None
     """The last save."""
+    saved: int = 0
+    """Epoch of the last save."""
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether the evaluation due at this epoch is still missing."""
+        return self.epoch == self.next_due and self.last.get("epoch") != self.epoch
 
     @property
     def phase(self) -> int:
@@ -170,13 +176,13 @@ class Fleet:
                     begin = None
                 self._fill()
             self._saved(wait=True)
-        except StoreError:
-            # one run's folder failed (locked, damaged, disk full): keep what the others have
-            self._save_all("stopped", whatever_happens=True)
-            raise
         except torch.OutOfMemoryError:
             active, self.lanes = self._active(), []
             self._leave([lane.job for lane in active])
+            raise
+        except Exception:
+            # a run folder failed (locked, damaged, disk full), or the code of a task, model, measure … raised
+            self._rescue()
             raise
         finally:
             self._leave([job for job, _ in self.ahead])
@@ -220,17 +226,20 @@ class Fleet:
         table = self.program.evaluate()
         check_global_states(generators)
         elapsed = time.perf_counter() - begin
-        for place, lane in self._occupied():
+        due = [(place, lane) for place, lane in self._occupied() if lane.epoch == lane.next_due]
+        for lane in active:
             lane.seconds += elapsed
-            if lane.epoch != lane.next_due:
-                continue
+        for place, lane in due:  # all rows before the first save: one that fails leaves the other lanes complete
             per_step = spent / (steps * len(active) * self.beside()) if steps else float("nan")
             row = {"epoch": lane.epoch, "seconds": lane.seconds, "seconds_per_step": per_step}
-            lane.last = row | {name: values[place] for name, values in table.items()}
-            lane.rows.append(lane.last)
+            row |= {name: values[place] for name, values in table.items()}
+            lane.status = lane.rules.judge(row) or "running"
+            lane.last = row
+            lane.rows.append(row)
             lane.next_due = min(lane.job.config.log.next_after(lane.epoch), lane.job.config.epochs)
-            if (status := lane.rules.judge(lane.last)) is not None:
-                self._retire(place, lane, status)
+        for place, lane in due:
+            if lane.status != "running":
+                self._retire(place, lane)
             elif (keep := lane.job.config.log.keep) and lane.epoch and lane.epoch % keep == 0:
                 self._save(place, lane, "running", keep=True)
         if self.progress:
@@ -261,6 +270,7 @@ class Fleet:
             lane = Lane(job=job, rules=Rules(job.config))
             if saved is not None:
                 lane.epoch, metadata, _ = saved
+                lane.saved = lane.epoch
                 lane.rules.held_since, lane.seconds = metadata["held_since"], metadata["seconds"]
                 lane.next_due = min(job.config.log.next_after(lane.epoch), job.config.epochs)
             if not self.stats.lane_steps and any(other.phase != lane.phase for other in self._active()):
@@ -299,17 +309,29 @@ class Fleet:
             self.program.close()
         self.program = None
 
-    def _retire(self, place: int, lane: Lane, status: str) -> None:
-        lane.status = status
-        self._save(place, lane, status)
+    def _retire(self, place: int, lane: Lane) -> None:
+        self._save(place, lane, lane.status)
         self.lanes[place] = None
 
-    def _save_all(self, status: str, whatever_happens: bool = False) -> None:
+    def _save_all(self, status: str) -> None:
         for place, lane in self._occupied():
             lane.status = status
-            with suppress(*[StoreError] if whatever_happens else []):
-                self._save(place, lane, status)
-                if whatever_happens and lane.saving:
+            self._save(place, lane, status)
+
+    def _rescue(self) -> None:
+        """After an error: save every lane whose weights and rows are complete up to its epoch. Of the others the last save is
+        kept: an evaluation that failed leaves a row out, and a step that failed half-way leaves weights of no epoch (the step
+        counter tells, or the lane has not advanced since it was loaded or saved)."""
+        if self.program is None:
+            return
+        per_epoch = self.program.config.steps_per_epoch
+        for place, lane in self._occupied():
+            lane.status = "stopped" if lane.status == "running" else lane.status
+            with suppress(Exception):  # the first error is the one to raise
+                advanced = lane.epoch > lane.saved and int(self.program.step[place]) == lane.epoch * per_epoch
+                if advanced and not lane.unmeasured:
+                    self._save(place, lane, lane.status)
+                    assert lane.saving is not None
                     lane.saving.result()
 
     def _save(self, place: int, lane: Lane, status: str, keep: bool = False) -> None:
@@ -322,7 +344,7 @@ class Fleet:
         self.unsaved.append(lane.saving)
         if lane.saving.done():
             lane.saving.result()
-        lane.rows = []
+        lane.rows, lane.saved = [], lane.epoch
 
     def _saved(self, wait: bool = False) -> bool:
         """Whether all that was handed in is on disk; raises what went wrong."""

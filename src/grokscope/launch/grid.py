@@ -45,9 +45,7 @@ def read_grid(
         raise ConfigError("grid", f'{file} has no table [grid] of lists, such as "prior.beta" = [0.0, 0.3]')
     ignored: dict[str, None] = {}
     base = merge(plain, nested(settings), source=str(file), tell=lambda line: ignored.setdefault(line))
-    chosen = seeds if seeds is not None else list(range(given)) if isinstance(given, int) else list(given)
-    if not chosen:
-        raise ConfigError("seeds", f"{given!r} names no seed")
+    chosen = seeds if seeds is not None else _seeds(given)
     configs = []
     source = f"{file} or --set" if settings else str(file)
     for point in points(grid):
@@ -57,6 +55,16 @@ def read_grid(
     for line in ignored:
         tell(line)
     return configs
+
+
+def _seeds(given: Any) -> list[int]:
+    """`5` means seeds 0 … 4; a list means these."""
+    chosen = list(range(given)) if isinstance(given, int) else given
+    if not isinstance(chosen, list) or not all(isinstance(seed, int) for seed in chosen):
+        raise ConfigError("seeds", f"{given!r} is neither a number nor a list of numbers")
+    if not chosen:
+        raise ConfigError("seeds", f"{given!r} selects no seeds")
+    return chosen
 
 
 def points(grid: dict[str, Any]) -> list[dict[str, Any]]:

@@ -17,10 +17,12 @@ import torch
 from ..config import RunConfig, combine
 from ..errors import ConfigError
 from ..fleet import Job, Progress, TrainingStats
+from ..measures import measures
 from ..ops.devices import device_name, resolve_device
 from ..ops.memory import free_memory
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
-from ..store import RunInfo, check_writable, read_run
+from ..store import RunInfo, check_writable, delete_runs, read_run
+from .guard import GuardedProgress
 from .plan import USABLE, fitting_lanes, lane_bytes, pack, plan_workers
 from .remaining import remaining
 from .scheduler import Group, Scheduler, usable_cores
@@ -59,10 +61,12 @@ def train_all(
     progress: Progress | None = None,
     save_every: float = 20.0,
     stats: TrainingStats | None = None,
+    again: bool = False,
 ) -> list[RunInfo]:
     """Train any configurations; those of equal shape share a fleet. Everything is checked before anything is written.
 
     stats   what training takes is added to it
+    again   delete what is stored of these runs and train them from scratch
     """
     wanted = combine(config.check() for config in configs)
     if not wanted:
@@ -72,6 +76,9 @@ def train_all(
     for config in wanted.values():  # whoever is referred to must be there and fit
         teacher_of(config, runs)
         origin_of(config, runs)
+    if again:
+        deleted = delete_runs(Path(runs) / id for id in wanted)
+        print(f"deleted {deleted} stored run{'s' * (deleted != 1)}; training from scratch", file=sys.stderr)
     jobs = [_job(wanted[id], runs, place) for id in remaining(wanted, runs)]
     if jobs:
         _train_jobs(jobs, place, lanes, progress, save_every, stats or TrainingStats())
@@ -105,7 +112,7 @@ def _train_jobs(
             workers=workers,
             cores=cores,
             device=device,
-            progress=progress,
+            progress=GuardedProgress(progress) if progress else None,
             interrupted=interrupted,
             save_every=save_every,
             notify=lambda line: print(line, file=sys.stderr),
@@ -121,7 +128,7 @@ def _job(config: RunConfig, runs: str | Path, device: torch.device) -> Job:
     config.task.require_data()
     teacher = teacher_of(config, runs)
     # a teacher may be trained further later on: a run that continues keeps to the epoch it began with
-    record = {"teacher_epoch": teacher.info.epoch} if teacher else {}
+    record = {"measures": list(measures.entries())} | ({"teacher_epoch": teacher.info.epoch} if teacher else {})
     sink = RunWriter(runs, config, device_name(device), record)
     return Job(
         config=config,

@@ -1,6 +1,6 @@
-"""Store: run folders, checkpoints and metric tables. The only room that knows disk paths; it never pickles.
+"""Store: run folders, checkpoints and metric tables. The only component that knows disk paths; it never pickles.
 
-Training goes through `RunFolder`, everything else reads. Importing this room, listing and finding runs need neither
+Training goes through `RunFolder`, everything else reads. Importing this component, listing and finding runs need neither
 torch nor pyarrow.
 """
 
@@ -10,6 +10,7 @@ from .checkpoints import Checkpoint
 from .disk import check_writable, save_file
 from .folder import RunFolder
 from .frames import load_runs, read_metrics
+from .removal import delete_runs
 from .state import FINISHED, State
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "State",
     "added_measures",
     "check_writable",
+    "delete_runs",
     "find_run",
     "kept_epochs",
     "list_runs",

@@ -69,14 +69,20 @@ def list_runs(folder: str | Path) -> list[RunInfo]:
     return sorted(runs, key=lambda run: (run.status == "damaged", run.manifest.get("created", ""), run.id))
 
 
-def find_run(folder: str | Path, prefix: str) -> RunInfo:
-    """The one run whose id is, or begins with, `prefix`."""
+def find_run(folder: str | Path, prefix: str, *, damaged: bool = False) -> RunInfo:
+    """The one run whose id is, or begins with, `prefix`.
+
+    damaged   return a damaged run with its problem, as `list_runs` does, instead of raising it
+    """
+    if not prefix:
+        raise StoreError("the id of a run cannot be empty")
     paths = {path.name: path for path in _run_folders(Path(folder))}
+    read = _read_or_damaged if damaged else read_run
     if prefix in paths:
-        return read_run(paths[prefix])
+        return read(paths[prefix])
     found = sorted(id for id in paths if id.startswith(prefix))
     if len(found) == 1:
-        return read_run(paths[found[0]])
+        return read(paths[found[0]])
     if found:
         shown = ", ".join(found[:4]) + (", …" if len(found) > 4 else "")
         raise StoreError(f"{len(found)} runs in {folder} begin with {prefix!r}: {shown}")

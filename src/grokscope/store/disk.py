@@ -137,13 +137,13 @@ def reason(error: OSError) -> str:
 
 
 def check_writable(folder: str | Path) -> None:
-    """Raise StoreError if runs could not be stored in `folder`. Writes nothing: `folder` need not exist yet."""
+    """Raise StoreError if nothing could be stored in `folder`. Writes nothing: `folder` need not exist yet."""
     folder = Path(folder)
     try:
         existing = next(p for p in (folder, *folder.absolute().parents) if p.exists() or p.is_symlink())
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({reason(error)})") from error
     if not existing.is_dir():
-        raise StoreError(f"{folder}: cannot be a folder of runs, {existing} is not a folder")
+        raise StoreError(f"{folder}: cannot be written ({existing} is not a folder)")
     if not os.access(existing, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise StoreError(f"{folder}: cannot be written (no permission to write in {existing})")

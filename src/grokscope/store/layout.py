@@ -2,7 +2,8 @@
 
 <runs>/<id>/
   config.json        the whole resolved configuration
-  manifest.json      schema version, package versions, device, git commit, time of creation
+  manifest.json      schema version, package versions, device, git commit, time of creation, names of the measures, and the
+                     files that were loaded with --load (path, SHA-256, source)
   state.json         status, epoch, seconds, summary numbers
   metrics/           part-<first epoch>-<last epoch>.parquet
   added/             <measure>.parquet, columns that were measured after training

@@ -1,5 +1,5 @@
-"""Under what circumstances a run was made: versions, device, commit and time; whether a folder is ours at all, and holds the
-run that is asked for."""
+"""Under what circumstances a run was made: versions, device, commit, time and the user's own files; whether a folder is ours at
+all, and holds the run that is asked for."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
+from ..loading import loaded_files
 from .disk import damaged, read_json
 from .layout import CONFIG, MANIFEST, SCHEMA
 
@@ -31,6 +32,7 @@ def new_manifest(device: str, record: Mapping[str, Any] | None = None) -> dict[s
         "platform": platform.platform(),
         "packages": {name: _version(name) for name in PACKAGES},
         "git": git_commit(Path(__file__).parent),
+        "loaded": loaded_files(),
     }
 
 
