@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from grokscope.fleet.one_run import OneRun, hyper_of
 
 from grokscope.config import COMPONENTS, RunConfig
 from grokscope.fleet.data import lane_data, with_plan
-from grokscope.fleet.one_run import OneRun, hyper_of
 from grokscope.fleet.program import Program
 from grokscope.models.transformer import Transformer
 from grokscope.ops import triton as kernels

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
+from grokscope.fleet.one_run import OneRun
 
 from grokscope.config import RunConfig
 from grokscope.fleet.data import lane_data, with_plan
-from grokscope.fleet.one_run import OneRun
 from grokscope.fleet.start import initial_weights, starting_point
 from grokscope.models.embedding_mlp import EmbeddingMLP
 from grokscope.models.transformer import Transformer

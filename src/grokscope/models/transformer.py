@@ -147,15 +147,15 @@ class Transformer(Fused, Bounded):
     ) -> Output:
         seen = self._attend(weights, plan, frozen, offset)
         values = self._table(weights, plan, weights["W_V"], "value").unflatten(1, (self.heads, -1))
-        pooled = [pool(values[:, h], seen.attention[:, h], plan) for h in range(self.heads)]
-        h = pooled[0] if self.heads == 1 else torch.cat(pooled, 1)
-        x = self._joined(self._query(weights), h, weights)
+        heads = [pool(values[:, h], seen.attention[:, h], plan) for h in range(self.heads)]
+        pooled = heads[0].unsqueeze(1) if self.heads == 1 else torch.stack(heads, 1)
+        x = self._joined(self._query(weights), pooled.flatten(1), weights)
         hidden = drop(self._hidden(x, weights))
         answer = self._answer(x, hidden, weights)
         if not detail:
             return Output(answer, *seen)
         looked_up = lookup(values.flatten(1), plan).unflatten(2, (self.heads, -1)).transpose(1, 2)
-        return Output(answer, *seen, h.unflatten(1, (self.heads, -1)), looked_up, hidden=hidden)
+        return Output(answer, *seen, pooled, looked_up, hidden=hidden)
 
     def _causal(
         self,
