@@ -1,9 +1,11 @@
-"""Shapes are checked at every call, one thread a worker, and hypothesis does not time anything."""
+"""Shapes are checked at every call, one thread per worker, and hypothesis does not time anything."""
 
 import os
 
 os.environ.setdefault("GROKSCOPE_CHECK_SHAPES", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import grokscope  # noqa: F401, I001  # first, so that MKL is asked for reproducible products
 
 import pytest
 import torch

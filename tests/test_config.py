@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grokscope.config import COMPONENTS, RunConfig, merge, nested
+from grokscope.config import COMPONENTS, Log, RunConfig, Stop, combine, merge, nested
 from grokscope.errors import ConfigError, nearest
 from grokscope.optim.adamw import AdamW
 from grokscope.priors.kl import KL
@@ -34,19 +34,78 @@ def test_numbers_survive_json_and_the_id_depends_on_them(lr, p, op, seed):
     assert replace(config, seed=seed + 1).id != config.id
 
 
-def test_the_id_is_a_hash_of_everything_defaults_included():
-    ids = {
-        config.id
-        for config in (
-            RunConfig(),
-            RunConfig(epochs=9999),
-            RunConfig(task=Modular(p=97)),
-            RunConfig(prior=KL(target="uniform")),
-            RunConfig(precision="tf32"),
-        )
-    }
-    assert len(ids) == 5
-    assert all(len(id) == 12 for id in ids)
+def test_the_id_is_a_hash_of_what_changes_the_numbers():
+    other = (
+        RunConfig(),
+        RunConfig(task=Modular(p=97)),
+        RunConfig(prior=KL(target="uniform")),
+        RunConfig(precision="tf32"),
+        RunConfig(init_seed=3),
+        RunConfig(optim=AdamW(schedule="cosine")),
+        RunConfig(optim=AdamW(schedule="cosine"), epochs=9999),
+    )
+    assert len({config.id for config in other}) == len(other)
+    assert all(len(config.id) == 12 for config in other)
+
+
+def test_what_only_watches_or_stops_a_run_is_no_part_of_its_id():
+    watched = RunConfig(epochs=9999, log=Log(every=7, dense=True, keep=70), stop=Stop(accuracy=0.0, window=3))
+    assert watched.id == RunConfig().id
+    assert watched.identity() == RunConfig().identity()
+    assert not {"log", "stop", "epochs"} & set(watched.identity())
+
+
+def test_of_an_exact_run_everything_is_part_of_its_id():
+    exact = RunConfig(exact=True)
+    others = (
+        replace(exact, epochs=9999),
+        replace(exact, log=Log(keep=70)),
+        replace(exact, stop=Stop(accuracy=0.0)),
+        RunConfig(),
+    )
+    assert len({exact.id, *(config.id for config in others)}) == 5
+
+
+def test_whole_numbers_given_for_real_ones_make_no_difference():
+    assert RunConfig(optim=AdamW(weight_decay=1, lr=1)).id == RunConfig(optim=AdamW(weight_decay=1.0, lr=1.0)).id
+
+
+def test_an_optimizer_with_a_schedule_of_its_own_is_taken_to_depend_on_the_last_epoch():
+    class Decaying(AdamW):
+        def rate(self, epoch, epochs):
+            return self.lr * (1 - epoch / epochs)
+
+    class Saying(Decaying):
+        depends_on_epochs = False
+
+    assert Decaying().depends_on_epochs
+    assert not Saying().depends_on_epochs
+    assert not AdamW().depends_on_epochs
+    assert RunConfig(optim=Decaying()).id != RunConfig(optim=Decaying(), epochs=5).id
+
+
+def test_seeds_can_be_set_apart():
+    config = RunConfig(seed=5, init_seed=7)
+    assert [config.seed_for(purpose) for purpose in ("data", "init", "order")] == [5, 7, 5]
+    assert from_words("seed=5", "init_seed=7", "data_seed=none") == config
+    apart = RunConfig(seed=5, data_seed=1, init_seed=2, order_seed=3)
+    assert [apart.seed_for(purpose) for purpose in ("data", "init", "order")] == [1, 2, 3]
+    assert RunConfig(seed=5, order_seed=5).id == RunConfig(seed=5).id
+    with pytest.raises(ConfigError, match=r"^data_seed: -1 is outside"):
+        RunConfig(data_seed=-1).check()
+
+
+def test_several_wishes_for_one_run_become_one_that_covers_all():
+    wishes = [
+        RunConfig(epochs=100, log=Log(every=20, keep=400), stop=Stop(accuracy=0.96, window=100)),
+        RunConfig(epochs=300, log=Log(every=50, keep=0, dense=True), stop=Stop(accuracy=0.99, window=50)),
+        RunConfig(seed=1, epochs=7),
+    ]
+    covering = RunConfig(epochs=300, log=Log(every=10, dense=True, keep=400), stop=Stop(accuracy=0.99, window=100))
+    assert combine(wishes) == {covering.id: covering, wishes[2].id: wishes[2]}
+    assert list(combine(wishes)) == [wishes[0].id, wishes[2].id]
+    to_the_end = replace(wishes[0], stop=Stop(accuracy=0.0))
+    assert combine([*wishes, to_the_end])[covering.id].stop.accuracy == 0.0
 
 
 def test_words_become_values():

@@ -13,7 +13,7 @@ from grokscope.config import merge, nested
 from grokscope.describe import entry, meanings
 from grokscope.errors import ConfigError
 from grokscope.registry import Registry
-from grokscope.settings import Settings, component, flatten, group, require
+from grokscope.settings import Settings, component, flatten, group, require, setting
 
 attentions: Registry[type[Attention]] = Registry("attention")
 models: Registry[type[Settings]] = Registry("model")
@@ -183,3 +183,51 @@ def test_every_setting_of_every_kind_is_described() -> None:
         "norm": ("none", "Normalisation."),
     }
     assert meanings(Run())["model.attention.temperature"] == "Divides the logits."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Later(Net):
+    """The model, some versions later."""
+
+    dropout: float = setting(0.0, since=2)
+    """Share of the activations that are dropped."""
+    gate: Attention = component(attentions, Linear, since=3)
+    """Another part."""
+    watch: Readout = group(Readout, identity=False)
+
+
+def test_fields_added_later_stay_out_of_the_identity_while_at_their_default() -> None:
+    before = Net().identity()
+    assert Later().identity() == before == {**before, "readout": {"scale": 1.0}, "d": 8, "norm": "none"}
+    assert Later(dropout=0.1).identity() == {**before, "dropout": 0.1}
+    assert Later(gate=Linear(floor=1.0)).identity() == {
+        **before,
+        "gate": {"kind": "linear", "bias": False, "floor": 1.0},
+    }
+    assert Later(gate=Softmax()).identity() != before
+    assert Later(watch=Readout(scale=9.0)).identity() == before
+    assert Later(dropout=0.0).to_dict()["dropout"] == 0.0
+
+
+def test_a_component_with_nothing_but_its_kind_is_identified_by_that_word() -> None:
+    """So a field that was a mere word may become a component without a change of ids."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Sharp(Attention):
+        """All settings were added later."""
+
+        kind: ClassVar[str] = "sharp"
+        bias: bool = setting(False, since=2)
+
+    assert Net(attention=Sharp()).identity()["attention"] == "sharp"
+    assert Net(attention=Sharp(bias=True)).identity()["attention"] == {"kind": "sharp", "bias": True}
+
+
+def test_settings_of_another_version_are_left_out_and_named() -> None:
+    plain = {"model": {"kind": "net", "d": 4, "glow": 1, "attention": {"kind": "linear", "hum": 2}}, "mood": 3}
+    known, unknown = Run.without_unknown(plain)
+    assert Run.from_dict(known) == Run(model=Net(d=4, attention=Linear()))
+    assert unknown == ["model.glow", "model.attention.hum", "mood"]
+    assert Run.without_unknown({"model": {"attention": "linear"}}) == ({"model": {"attention": {"kind": "linear"}}}, [])
+    with pytest.raises(ConfigError, match="no attention is called 'gone'"):
+        Run.without_unknown({"model": {"attention": "gone"}})

@@ -3,7 +3,7 @@
     import grokscope
     config = grokscope.RunConfig()                       # the paper's default; change it with dataclasses.replace
     runs = grokscope.train(config, seeds=5)              # five seeds side by side, stored under runs/
-    table = grokscope.load_runs("runs")                  # a pandas table, one row an evaluation
+    table = grokscope.load_runs("runs")                  # a pandas table, one row per evaluation
 
 Names are imported when first used, since PyTorch takes seconds to import.
 """
@@ -11,7 +11,10 @@ Names are imported when first used, since PyTorch takes seconds to import.
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("MKL_CBWR", "AUTO")  # before MKL's first product; see ops/blas.py
 
 __version__ = "0.1.0"
 

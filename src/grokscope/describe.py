@@ -11,7 +11,7 @@ from typing import Any
 
 from .settings import Settings, flatten
 
-SILENT = ("seed", "log.every", "log.dense", "log.keep")
+SILENT = ("seed", "data_seed", "init_seed", "order_seed", "exact", "log.every", "log.dense", "log.keep")
 """Settings that make no condition: repetitions, and how closely a run was watched."""
 
 

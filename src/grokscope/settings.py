@@ -57,18 +57,34 @@ class ComponentField(NamedTuple):
         return self.choose(table, path).from_dict(table, path=path)
 
 
-def component(registry: Registry[Any], default: type[Settings]) -> Any:
+def setting(default: Any, *, since: int = 1) -> Any:
+    """A field with a default, added to its class in version `since` of the settings.
+
+    A field with `since` > 1 stays out of a run's id while it has its default, so that adding it changes no id. For the same
+    reason its default may never change.
+    """
+    return dataclasses.field(default=default, metadata={"since": since})
+
+
+def component(registry: Registry[Any], default: type[Settings], *, since: int = 1) -> Any:
     """A field that holds a component, chosen by name from `registry`; one of class `default` where none is chosen.
 
     In a class of settings: ``attention: Attention = component(attentions, Softmax)``. Users then write
     ``model.attention = "linear"``, or ``{kind = "softmax", temperature = 2.0}``, or ``--set model.attention.temperature=2``.
     """
-    return dataclasses.field(default_factory=default, metadata={"component": ComponentField(default, registry)})
+    held = ComponentField(default, registry)
+    return dataclasses.field(default_factory=default, metadata={"component": held, "since": since})
 
 
-def group(default: type[Settings]) -> Any:
-    """A field that holds a fixed group of settings, such as ``log`` and ``stop`` of a run."""
-    return dataclasses.field(default_factory=default, metadata={"component": ComponentField(default, None)})
+def group(default: type[Settings], *, since: int = 1, identity: bool = True) -> Any:
+    """A field that holds a fixed group of settings.
+
+    identity   False for settings that do not change a run's numbers, such as ``log`` and ``stop``: they stay out of its id
+    """
+    held = ComponentField(default, None)
+    return dataclasses.field(
+        default_factory=default, metadata={"component": held, "since": since, "identity": identity}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +137,32 @@ class Settings:
             if value != getattr(defaults, f.name):
                 plain[f.name] = value.changes() if isinstance(value, Settings) else _plain(value)
         return plain
+
+    def identity(self) -> dict[str, Any]:
+        """As `to_dict`, with what changes a run's numbers alone: its id is a hash of this.
+
+        Fields added later (see `setting`) are left out while they have their default, and so are groups that only watch or
+        stop a run. A component without anything but its kind is that word.
+        """
+        plain: dict[str, Any] = {"kind": self.kind} if self.kind else {}
+        hints = _hints(type(self))  # type: ignore[arg-type]
+        for f in dataclasses.fields(self):
+            value = getattr(self, f.name)
+            added_later = f.metadata.get("since", 1) > 1
+            if not f.metadata.get("identity", True) or (added_later and value == _default(f)):
+                continue
+            if isinstance(value, Settings):
+                own = value.identity()
+                plain[f.name] = own["kind"] if own.keys() == {"kind"} else own
+            else:
+                plain[f.name] = float(value) if hints[f.name] is float else _plain(value)
+        return plain
+
+    @property
+    def depends_on_epochs(self) -> bool:
+        """Whether the numbers of an epoch depend on which one is the last, as under a cosine schedule. If not, a stored run can
+        be continued to a later epoch."""
+        return any(settings.depends_on_epochs for settings in self.components().values())
 
     def lane_values(self) -> dict[str, float]:
         """The `LANES` fields as numbers, by dotted name; a choice of words becomes its place in the list of choices."""
@@ -175,6 +217,28 @@ class Settings:
         return cls(**values)
 
     @classmethod
+    def without_unknown(cls, plain: Mapping[str, Any], *, path: str = "") -> tuple[dict[str, Any], list[str]]:
+        """Plain values without the settings that this version does not have, and the dotted names of those.
+
+        For what an older or newer version has written; ConfigError for a component that is not registered.
+        """
+        names = {f.name for f in dataclasses.fields(cls)} | ({"kind"} if cls.kind else set())
+        known: dict[str, Any] = {}
+        unknown = []
+        for name, value in plain.items():
+            where = f"{path}.{name}" if path else name
+            held = cls.component_fields().get(name)
+            if name not in names:
+                unknown.append(where)
+            elif held is None:
+                known[name] = value
+            else:
+                table = held.table(value, where)
+                known[name], inner = held.choose(table, where).without_unknown(table, path=where)
+                unknown += inner
+        return known, unknown
+
+    @classmethod
     def read_field(cls, name: str, value: Any, *, path: str = "") -> Any:
         """The value of one field from a plain one."""
         where = f"{path}.{name}" if path else name
@@ -191,6 +255,10 @@ def _hints(settings: Any) -> dict[str, Any]:
 @functools.cache
 def _component_fields(settings: Any) -> dict[str, ComponentField]:
     return {f.name: f.metadata["component"] for f in dataclasses.fields(settings) if "component" in f.metadata}
+
+
+def _default(f: dataclasses.Field[Any]) -> Any:
+    return f.default_factory() if callable(f.default_factory) else f.default
 
 
 def _plain(value: Any) -> Any:

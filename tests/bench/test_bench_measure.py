@@ -51,16 +51,21 @@ def test_the_limit_is_the_slower_of_products_and_bytes():
 
 def test_many_lanes_are_copies_of_a_few_seeds():
     loop = FleetLoop(TINY, 11, CPU)
-    program = loop.program
-    assert program.lanes == 11 and len(program.flat.unique(dim=0)) == 8
-    assert torch.equal(program.flat[3], program.flat[8 + 3 - 8])
-    assert torch.equal(program.flat[1], program.flat[9])
-    assert program.seed.tolist() == [*range(8), 0, 1, 2]
-    assert torch.equal(program.train["labels"][10], lane_data(replace(TINY, seed=2))[0]["labels"])
-    loop.steps(10)
-    assert program.step.tolist() == [10] * 11
+    assert [program.seed.tolist() for program in loop.programs] == [[seed % 8] for seed in range(11)]
+    assert torch.equal(loop.programs[1].flat, loop.programs[9].flat)
+    assert torch.equal(loop.programs[10].train["labels"][0], lane_data(replace(TINY, seed=2))[0]["labels"])
+    loop.train(10)
+    assert [program.step.item() for program in loop.programs] == [10] * 11
     assert seconds_per_epoch(loop, 1e-6) > 0
-    assert program.step.tolist() == [12] * 11  # one to warm up, one that is timed
+    assert [program.step.item() for program in loop.programs] == [12] * 11  # one to warm up, one that is timed
+
+
+def test_workers_that_share_lanes_train_each_as_alone(monkeypatch):
+    monkeypatch.setattr(fleet, "plan_workers", lambda configs, device, cores: 3)
+    loop, alone = FleetLoop(TINY, 5, CPU), FleetLoop(TINY, 1, CPU)
+    for each in (loop, alone):
+        each.train(7)
+    assert torch.equal(loop.programs[0].flat, alone.programs[0].flat)
 
 
 @pytest.mark.parametrize("copied", [1e7, 1e12])

@@ -5,7 +5,7 @@ from base64 import b64decode
 
 import pytest
 
-from grokscope.probes import Stored, probes
+from grokscope.probes import StoredRun, probes
 from grokscope.store import find_run
 from grokscope.store.blocks import numbers_of
 
@@ -39,7 +39,7 @@ def test_a_table_a_run(run, trained, tmp_path):
     rows = json.loads(run("probe", "jaccard", *trained, "--json")[1])
     assert [row["run"] for row in rows] == [id for id in trained for _ in range(len(rows) // 2)]
     own = [{k: v for k, v in row.items() if k != "run"} for row in rows if row["run"] == trained[1]]
-    assert own == probes.get("jaccard")(Stored(find_run(tmp_path / "runs", trained[1]))).to_dict("records")
+    assert own == probes.get("jaccard")(StoredRun(find_run(tmp_path / "runs", trained[1]))).to_dict("records")
     assert f"{own[0]['distance']:.4g}" in out
 
 

@@ -59,6 +59,15 @@ def test_experiments_share_their_runs():
     assert ids["si-fig5"] < ids["si-dial"]
 
 
+def test_a_run_is_shared_only_by_experiments_that_watch_and_stop_it_alike():
+    """Otherwise what one finds would depend on which other was run before it in the same folder."""
+    wishes = {}
+    for experiment in all_experiments().values():
+        for scale in ("quick", "full"):
+            for _, config in experiment.configs(scale):
+                assert wishes.setdefault(config.id, config) == config
+
+
 def test_a_claim_whose_arms_were_not_run_is_not_decided():
     experiment = find_experiment("si-fig8")
     runs = runs_of(random_places__oracle=[100] * 5, random_places__no_prior=[None] * 5).assign(test_accuracy=0.5)

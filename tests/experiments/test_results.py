@@ -4,10 +4,12 @@ import html
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from grokscope.experiments import all_experiments
 from grokscope.experiments.ledger import as_markdown, fits, load_shelf
+from grokscope.settings import flatten
 from grokscope.store.results import load_results
 
 ROOT = Path(__file__).parents[2]
@@ -34,9 +36,21 @@ def test_every_experiment_has_full_results_of_all_its_arms(name):
     results = load_results(ROOT / "results", name, "full")
     if results is None or not fits(experiment, results) or "steps" not in results.runs:
         pytest.skip(OLDER)
-    assert {config.id for _, config in experiment.configs("full")} == set(results.runs["run"])
+    asked = {(arm, config.seed): config for arm, config in experiment.configs("full")}
+    stored = results.runs.set_index(["arm", "seed"])
+    assert set(asked) == set(stored.index)
+    assert results.runs["run"].nunique() == len(asked)
+    # the settings rather than the ids: how ids are made may have changed since
+    for key, config in asked.items():
+        settings = flatten(config.to_dict())
+        for name in (set(stored.columns) & set(settings)) - {"prior.teacher", "ticket.run"}:
+            assert _same(stored.at[key, name], settings[name]), (key, name)
     assert (results.runs.groupby("arm").size() >= 5).all()
     assert set(results.curves["run"]) == set(results.runs["run"])
+
+
+def _same(stored, value):
+    return str(stored) == str(value) or (pd.isna(stored) and value is None) or float(stored) == float(value)
 
 
 def test_the_results_are_small(shelf):

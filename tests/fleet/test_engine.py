@@ -11,7 +11,7 @@ from grokscope.errors import StoreError
 from grokscope.fleet import Fleet, Job, engine
 from grokscope.fleet.io_pool import IOPool
 from grokscope.fleet.rules import Rules
-from grokscope.launch.pack import pack, signature
+from grokscope.launch.plan import pack, signature
 from grokscope.models.transformer import Transformer
 from grokscope.optim.adamw import AdamW
 from grokscope.priors.kl import KL
@@ -57,7 +57,7 @@ def test_a_refilled_lane_starts_from_its_own_seed(tiny, memory, io_threads):
 
 def test_a_diverged_run_is_marked_and_hurts_no_other(tiny, memory):
     wild = replace(tiny, seed=1, optim=AdamW(lr=1e30, warmup=0.0, weight_decay=0.0))
-    _, (calm, sick) = run_fleet([replace(tiny, seed=0), wild], memory, fewest=2)
+    _, (calm, sick) = run_fleet([replace(tiny, seed=0), wild], memory)
     _, (alone, _) = run_fleet([replace(tiny, seed=0), replace(tiny, seed=5)], memory)
     assert sick.status == "diverged"
     assert sick.rows[-1]["epoch"] < tiny.epochs
@@ -183,9 +183,9 @@ def test_runs_out_of_step_with_each_other_train_all_the_same(tiny, memory, io_th
     jobs = []
     for seed, epoch in enumerate((13, 7)):
         config, calls = replace(tiny, seed=seed, epochs=30), iter(range(100))
-        _, (sink,) = run_fleet([config], memory, interrupted=lambda calls=calls, at=epoch: next(calls) == at, fewest=2)
+        _, (sink,) = run_fleet([config], memory, interrupted=lambda calls=calls, at=epoch: next(calls) == at)
         jobs.append(Job(config=config, sink=memory(sink.saved)))
-    Fleet(jobs, lanes=2, device=CPU, fewest=2).run()
+    Fleet(jobs, lanes=2, device=CPU).run()
     assert [[row["epoch"] for row in job.sink.rows] for job in jobs] == [[15, 20, 25, 30], [10, 15, 20, 25, 30]]
     _, whole = run_fleet([job.config for job in jobs], memory)
     for job, other in zip(jobs, whole, strict=True):
@@ -194,10 +194,10 @@ def test_runs_out_of_step_with_each_other_train_all_the_same(tiny, memory, io_th
 
 def test_idle_lanes_go_when_they_have_cost_enough(tiny, memory, monkeypatch):
     configs = [replace(tiny, seed=seed, epochs=epochs) for seed, epochs in enumerate((10, 10, 40, 40))]
+    never, _ = run_fleet(configs, memory, lanes=4)
+    monkeypatch.setattr(engine, "_patience", lambda lanes: 0.0)
     at_once, _ = run_fleet(configs, memory, lanes=4)
     assert at_once.stats.lane_steps == at_once.stats.run_steps == 100
-    monkeypatch.setitem(engine.PATIENCE, "cpu", 3600.0)
-    never, _ = run_fleet(configs, memory, lanes=4)
     assert (never.stats.run_steps, never.stats.lane_steps) == (100, 160)
     assert never.stats.to_dict()["lanes_busy"] == 0.625
 

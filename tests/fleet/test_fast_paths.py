@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from grokscope.fleet.one_run import OneRun, hyper_of
 
 from grokscope.config import COMPONENTS, RunConfig
 from grokscope.fleet.data import lane_data, with_plan
+from grokscope.fleet.objective import Objective, hyper_of
 from grokscope.fleet.program import Program
 from grokscope.models.transformer import Transformer
 from grokscope.ops import triton as kernels
@@ -35,8 +35,7 @@ def configs_for(tiny, optim, prior):
 
 
 def stacked(configs, fast=True):
-    program = Program(configs[0], len(configs), CPU)
-    program.rules = OneRun(configs[0], fast=fast)
+    program = Program(configs[0], len(configs), CPU, fuse=fast)
     for lane, config in enumerate(configs):
         program.load(lane, config, lane_data(config))
     return program
@@ -44,22 +43,19 @@ def stacked(configs, fast=True):
 
 def by_hand(config):
     """Loss and gradients of one run, with no fleet and no fast path."""
-    rules, shape = OneRun(config, fast=False), config.task.shape
+    objective, shape = Objective(config, CPU, fuse=False), config.task.shape
     batch = with_plan(lane_data(config)[0], shape.vocabulary, max(shape.length, shape.test_length))
     program = stacked([config])
     weights = {name: w[0].detach().clone().requires_grad_() for name, w in program.weights.items()}
     hyper = {name: torch.tensor(value) for name, value in hyper_of(config).items()}
     start = torch.tensor(0)
-    _, beta = rules.scheduled(hyper, start)
-    loss = rules.loss(weights, hyper, batch, beta, start, torch.tensor(config.seed))
+    _, beta = objective.scheduled(hyper, start)
+    loss = objective.loss(weights, hyper, batch, beta, start, torch.tensor(config.seed))
     return loss.detach(), torch.autograd.grad(loss, list(weights.values()))
 
 
 def both(config):
-    classes = config.task.shape.classes
-    assert OneRun(config).fast and config.model.supports_fused_loss(CPU, config.precision, classes), (
-        "this run has no fast path"
-    )
+    assert Objective(config, CPU).fused, "this run has no fused path"
     return by_hand(config)
 
 
@@ -81,7 +77,7 @@ def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
     loss, gradients = both(config)
     program = stacked([config, replace(config, seed=5)])
     _, beta = program._scheduled()
-    vmapped = torch.func.vmap(program.rules.loss)
+    vmapped = torch.func.vmap(program.objective.loss)
     total = vmapped(program.weights, program.hyper, program.train, beta, program.step, program.seed)
     torch.testing.assert_close(total[0], loss)
     for of, factors in (program._objective(program.train, beta), ([total], [torch.ones_like(total)])):
@@ -109,7 +105,7 @@ KERNELS = """
 import os, torch
 from grokscope.ops.triton import adamw, readout as head
 from grokscope.ops.readout_loss import mean_cross_entropy
-from grokscope.ops.readout_eval import grades
+from grokscope.ops.readout_eval import evaluate_readout as grades
 from grokscope.ops.lookup import Plan, plan
 from grokscope.optim.adamw import AdamW
 from torch.func import vmap

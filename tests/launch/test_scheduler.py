@@ -8,13 +8,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grokscope.config import RunConfig
 from grokscope.errors import ConfigError, StoreError
 from grokscope.fleet import Fleet, Job, engine
 from grokscope.fleet.io_pool import IOPool
-from grokscope.launch import scheduler
-from grokscope.launch.pack import pack
-from grokscope.launch.scheduler import Group, Scheduler, plan_workers
+from grokscope.launch.plan import pack
+from grokscope.launch.scheduler import Group, Scheduler
 from grokscope.tasks.modular import Modular
 
 CPU = torch.device("cpu")
@@ -25,9 +23,9 @@ def io_threads(request, monkeypatch):
     monkeypatch.setattr(engine, "IOPool", lambda io_threads: IOPool(request.param))
 
 
-def crew_of(jobs, workers=2, lanes=2, **options):
-    groups = [Group(waiting=deque(g), lanes=lanes, fewest=min(2, len(g))) for g in pack((j.config, j) for j in jobs)]
-    return Scheduler(groups, workers=workers, threads=1, device=CPU, **options)
+def scheduler_of(jobs, workers=2, lanes=1, **options):
+    groups = [Group(waiting=deque(g), lanes=lanes) for g in pack((j.config, j) for j in jobs)]
+    return Scheduler(groups, workers=workers, cores=2, device=CPU, **options)
 
 
 def same(a, b):
@@ -38,22 +36,21 @@ def losses(sink):
     return [(row["epoch"], row["train_loss"]) for row in sink.rows]
 
 
-@pytest.mark.parametrize("workers", [2, 3])
-def test_two_workers_give_the_bits_of_one(tiny, memory, workers):
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_company_and_workers_do_not_matter(tiny, memory, workers):
     other = replace(tiny, task=Modular(p=5, distractors=1, alphabet=2))
     configs = [replace(c, seed=s, epochs=5 + 3 * s) for c in (tiny, other) for s in range(4)]
-    one, many = ([Job(config=config, sink=memory()) for config in configs] for _ in range(2))
-    for group in pack((job.config, job) for job in one):
-        Fleet(group, lanes=4, device=CPU, fewest=2).run()
-    team = crew_of(many, workers)
-    team.run()
-    for a, b in zip(many, one, strict=True):
+    alone, many = ([Job(config=config, sink=memory()) for config in configs] for _ in range(2))
+    for job in alone:
+        Fleet([job], lanes=1, device=CPU).run()
+    scheduler = Scheduler([Group(waiting=deque(many[::-1]), lanes=1)], workers=workers, cores=3, device=CPU)
+    scheduler.run()
+    for a, b in zip(many, alone, strict=True):
         assert a.sink.status == "done"
         assert a.sink.closed
         assert same(a.sink, b.sink)
         assert losses(a.sink) == losses(b.sink)
-    assert team.stats.run_steps == sum(config.epochs for config in configs)
-    assert team.stats.run_steps <= team.stats.lane_steps
+    assert scheduler.stats.run_steps == scheduler.stats.lane_steps == sum(config.epochs for config in configs)
 
 
 def test_workers_take_turns_at_the_display_and_count_all_that_wait(tiny, memory):
@@ -68,7 +65,7 @@ def test_workers_take_turns_at_the_display_and_count_all_that_wait(tiny, memory)
 
     screen = Screen()
     jobs = [Job(config=replace(tiny, seed=s), sink=memory()) for s in range(8)]
-    crew_of(jobs, progress=screen).run()
+    scheduler_of(jobs, progress=screen).run()
     assert len({name for name, _, _ in screen.seen}) == 2
     assert min(waiting for _, _, waiting in screen.seen) == 0
     assert max(waiting for _, _, waiting in screen.seen) > 0
@@ -91,7 +88,7 @@ def test_an_error_stops_every_worker_and_nothing_is_lost(tiny, memory, io_thread
     long = Job(config=replace(tiny, epochs=100_000), sink=memory())
     short = Job(config=replace(other, epochs=1), sink=Failing())
     with pytest.raises(StoreError, match="disk full"):
-        crew_of([long, short], lanes=1, progress=Told()).run()
+        scheduler_of([long, short], lanes=1, progress=Told()).run()
     assert long.sink.status == "stopped"
     assert 10 <= long.sink.saved[0] < 100_000
     assert long.sink.closed
@@ -101,7 +98,7 @@ def test_an_error_stops_every_worker_and_nothing_is_lost(tiny, memory, io_thread
 def test_interrupting_reaches_every_worker_and_resuming_gives_the_same_bits(tiny, memory, io_threads):
     configs = [replace(tiny, seed=seed, epochs=60) for seed in range(6)]
     whole, first = ([Job(config=config, sink=memory()) for config in configs] for _ in range(2))
-    crew_of(whole).run()
+    scheduler_of(whole).run()
     asked = threading.Event()
 
     class Press:
@@ -109,12 +106,12 @@ def test_interrupting_reaches_every_worker_and_resuming_gives_the_same_bits(tiny
             if lanes[0].epoch == 20:
                 asked.set()
 
-    crew_of(first, progress=Press(), interrupted=asked.is_set).run()
+    scheduler_of(first, progress=Press(), interrupted=asked.is_set).run()
     begun = [job for job in first if job.sink.saved]
-    assert 2 <= len(begun) <= 4
-    assert {job.sink.status for job in begun} == {"stopped"}
+    assert 1 <= len(begun) <= 6
+    assert "stopped" in {job.sink.status for job in begun} <= {"stopped", "done"}
     rest = [Job(config=job.config, sink=memory(job.sink.saved)) for job in first]
-    crew_of(rest, workers=3).run()
+    scheduler_of(rest, workers=3).run()
     for a, b in zip(rest, whole, strict=True):
         assert a.sink.status == "done"
         assert same(a.sink, b.sink)
@@ -136,7 +133,7 @@ def test_threads_are_given_back(tiny, memory):
             def update(self, lanes, waiting):
                 seen.append(torch.get_num_threads())
 
-        crew_of([Job(config=replace(tiny, seed=s), sink=memory()) for s in range(4)], progress=Look()).run()
+        scheduler_of([Job(config=replace(tiny, seed=s), sink=memory()) for s in range(4)], progress=Look()).run()
         assert set(seen) == {1}
         assert torch.get_num_threads() == 2
         torch.ones(4).sum()
@@ -146,7 +143,7 @@ def test_threads_are_given_back(tiny, memory):
 
 
 class SmallMemory(engine.Program):
-    """A device that holds so many lanes; more fail at the first step, or when a fleet is made."""
+    """A device that holds so many lanes; more fail at the first step, or when a program is made."""
 
     holds, early = 2, True
 
@@ -165,12 +162,12 @@ class SmallMemory(engine.Program):
 def test_out_of_memory_goes_on_with_half_the_lanes(tiny, memory, monkeypatch, early, io_threads):
     jobs = [Job(config=replace(tiny, seed=seed), sink=memory()) for seed in range(5)]
     alike = [Job(config=job.config, sink=memory()) for job in jobs]
-    crew_of(alike, workers=1).run()
+    scheduler_of(alike, workers=1, lanes=2).run()
     monkeypatch.setattr(engine, "Program", SmallMemory)
     monkeypatch.setattr(SmallMemory, "early", early)
     told = []
-    crew_of(jobs, workers=1, lanes=4, tell=told.append).run()
-    assert told == ["4 lanes do not fit into the memory of cpu; going on with 2"]
+    scheduler_of(jobs, workers=1, lanes=4, notify=told.append).run()
+    assert told == ["4 lanes do not fit into the memory of cpu; continuing with 2"]
     for a, b in zip(jobs, alike, strict=True):
         assert losses(a.sink) == losses(b.sink)
         assert same(a.sink, b.sink)
@@ -182,31 +179,9 @@ def test_out_of_memory_twice_is_one_clear_line(tiny, memory, monkeypatch, io_thr
     jobs = [Job(config=replace(tiny, seed=seed), sink=memory()) for seed in range(8)]
     told = []
     with pytest.raises(ConfigError, match=r"^lanes: 4 lanes of these runs do not fit into the memory of cpu$"):
-        crew_of(jobs, workers=1, lanes=8, tell=told.append).run()
+        scheduler_of(jobs, workers=1, lanes=8, notify=told.append).run()
     assert len(told) == 1
     assert all(job.sink.closed for job in jobs)
-
-
-@pytest.mark.parametrize(
-    ("cores", "runs", "expected"), [(1, 5, (1, 1)), (2, 1, (1, 2)), (2, 2, (2, 1)), (2, 40, (2, 1)), (16, 5, (4, 4))]
-)
-def test_workers_share_the_threads(monkeypatch, cores, runs, expected):
-    monkeypatch.setattr(scheduler, "usable_threads", lambda: cores)
-    assert plan_workers([RunConfig(seed=seed) for seed in range(runs)], CPU) == expected
-
-
-def test_runs_too_small_for_two_workers_share_one(tiny, monkeypatch):
-    monkeypatch.setattr(scheduler, "usable_threads", lambda: 2)
-    assert plan_workers([replace(tiny, seed=seed) for seed in range(16)], CPU) == (1, 2)
-
-
-def test_a_gpu_has_a_worker_for_each_signature_up_to_four(tiny, monkeypatch):
-    monkeypatch.setattr(scheduler, "usable_threads", lambda: 16)
-    shapes = [replace(tiny, task=Modular(p=p)) for p in (5, 7, 11, 13, 17, 19)]
-    cuda = torch.device("cuda")
-    assert plan_workers([tiny, replace(tiny, seed=1)], cuda) == (1, 16)
-    assert plan_workers(shapes[:3], cuda) == (3, 5)
-    assert plan_workers(shapes, cuda) == (4, 4)
 
 
 def test_on_a_gpu_every_worker_has_a_stream_and_every_group_one_fleet(tiny, memory, monkeypatch):
@@ -235,14 +210,14 @@ def test_on_a_gpu_every_worker_has_a_stream_and_every_group_one_fleet(tiny, memo
     tasks = [Modular(p=p, distractors=1, alphabet=2) for p in (5, 7, 11)]
     jobs = [Job(config=replace(tiny, task=task, seed=s), sink=memory()) for task in tasks for s in range(5)]
     alike = [Job(config=job.config, sink=memory()) for job in jobs]
-    team = crew_of(jobs, workers=2, lanes=3)
+    team = scheduler_of(jobs, workers=2, lanes=3)
     team.device = torch.device("cuda")
     team.run()
     assert len(set(used)) == len({thread for thread, _ in used}) == 2
     assert max(at_work) == 2
     monkeypatch.undo()
     for group in pack((job.config, job) for job in alike):
-        Fleet(group, lanes=3, device=CPU, fewest=2).run()
+        Fleet(group, lanes=3, device=CPU).run()
     for a, b in zip(jobs, alike, strict=True):
         assert a.sink.status == "done"
         assert losses(a.sink) == losses(b.sink)

@@ -10,6 +10,7 @@ from torch.func import vmap
 from grokscope.ops import readout_loss as head
 from grokscope.ops.lookup import Plan, plan
 from grokscope.ops.readout_loss import loss_and_gradients, mean_cross_entropy
+from grokscope.ops.team import team_of
 
 NAMES = ("values", "attention", "W_in", "W_out", "W_U")
 
@@ -62,13 +63,13 @@ def test_at_any_size(examples, length, vocabulary, d, hidden, classes, scale, se
     assert_as_by_hand(*problem((), examples, length, vocabulary, d, hidden, classes, seed), scale)
 
 
-@pytest.fixture(params=["together", "together in blocks", "one by one in blocks"])
+@pytest.fixture(params=["at once", "in blocks", "in blocks by a team"])
 def way(request, monkeypatch):
-    """All ways through runs and examples; blocks of at most 9, so that the last one is shorter."""
+    """All ways through the examples; blocks of at most 9, so that the last one is shorter."""
     if "blocks" in request.param:
         monkeypatch.setattr(head, "_BLOCK", 9)
-    if "one by one" in request.param:
-        monkeypatch.setattr(head, "_LARGE", 1)
+    with team_of(3 if "team" in request.param else 1):
+        yield
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.5])

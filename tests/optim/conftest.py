@@ -1,4 +1,4 @@
-"""Helpers of this room's tests: the same gradients fed to our update, to torch's, and to several lanes at once."""
+"""Helpers of these tests: the same gradients fed to our update, to torch's, and to several lanes at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from torch import Tensor
 from torch.func import vmap
 
 from grokscope.optim import Optimizer
+from grokscope.randomness import Key
 
+KEY = Key(torch.tensor(0), torch.tensor(0))
 Draw = Callable[..., Tensor]
 
 
@@ -46,7 +48,7 @@ def follow() -> Callable[..., Tensor]:
         lr = torch.as_tensor(optim.lr, dtype=weight.dtype)
         weights = []
         for step, grad in enumerate(grads, 1):
-            weight, state = optim.update(weight, grad, state, role=role, step=torch.tensor(step), lr=lr)
+            weight, state = optim.update(weight, grad, state, role=role, step=torch.tensor(step), lr=lr, key=KEY)
             weights.append(weight)
         return torch.stack(weights)
 
@@ -79,7 +81,7 @@ def follow_lanes() -> Callable[..., Tensor]:
     ) -> Tensor:
         def one(own: Any, weight: Tensor, grad: Tensor, state: dict[str, Tensor], step: Tensor) -> Any:
             lane = replace(optim, **own)
-            return lane.update(weight, grad, state, role=role, step=step, lr=lane.rate(step, torch.tensor(50)))
+            return lane.update(weight, grad, state, role=role, step=step, lr=lane.rate(step, torch.tensor(50)), key=KEY)
 
         state = vmap(lambda w: optim.init(w, role))(weight)
         weights = []

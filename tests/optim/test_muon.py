@@ -12,6 +12,9 @@ from torch.testing import assert_close
 
 from grokscope.optim.adamw import AdamW
 from grokscope.optim.muon import Muon, newton_schulz
+from grokscope.randomness import Key
+
+KEY = Key(torch.tensor(0), torch.tensor(0))
 
 Path = Callable[..., Tensor]
 
@@ -56,7 +59,13 @@ def test_adam_lr_follows_the_schedule(weight: Tensor, grads: Tensor) -> None:
     now = torch.tensor(3), torch.tensor(40)
     after = [
         optim.update(
-            weight, grads[0], optim.init(weight, "bias"), role="bias", step=torch.tensor(1), lr=optim.rate(*now)
+            weight,
+            grads[0],
+            optim.init(weight, "bias"),
+            role="bias",
+            step=torch.tensor(1),
+            lr=optim.rate(*now),
+            key=KEY,
         )
         for optim in (muon, adamw)
     ]
@@ -69,7 +78,7 @@ def test_stacked_biases_are_not_a_matrix(draw: Path) -> None:
 
     def one(weight: Tensor, grad: Tensor) -> Tensor:
         state = optim.init(weight, "bias")
-        return optim.update(weight, grad, state, role="bias", step=torch.tensor(1), lr=torch.tensor(0.1))[0]
+        return optim.update(weight, grad, state, role="bias", step=torch.tensor(1), lr=torch.tensor(0.1), key=KEY)[0]
 
     assert set(optim.init(weight, "bias")) == {"mean", "square"}
     assert set(optim.init(weight, "matrix")) == {"momentum"}

@@ -10,7 +10,7 @@ from grokscope.config import RunConfig
 from grokscope.models import Output
 from grokscope.models.base import Neurons
 from grokscope.models.transformer import Transformer
-from grokscope.probes import Stored
+from grokscope.run import Network, StoredRun
 from grokscope.store import RunInfo
 from grokscope.tasks.modular import Modular
 
@@ -29,7 +29,7 @@ class WithNeurons(Transformer):
 
 
 @dataclass(frozen=True)
-class Made(Stored):
+class Made(StoredRun):
     """A run whose checkpoints are given; `answer` stands in for the model's forward pass."""
 
     info: RunInfo = field(default_factory=lambda: RunInfo(id="made", path=Path("nowhere"), status="done"))
@@ -41,13 +41,17 @@ class Made(Stored):
     def epochs(self):
         return sorted(self.checkpoints)
 
-    def weights(self, epoch=None):
-        return self.checkpoints[max(self.checkpoints) if epoch is None else epoch]
+    def network(self, epoch=None):
+        weights = self.checkpoints[max(self.checkpoints) if epoch is None else epoch]
+        return Answering(config=self.config, weights=weights, answer=self.answer)
 
-    def forward(self, weights, examples, **how):
-        if self.answer is None:
-            return super().forward(weights, examples, **how)
-        return Output(self.answer(examples.inputs))
+
+@dataclass(frozen=True, kw_only=True)
+class Answering(Network):
+    answer: object = None
+
+    def __call__(self, examples, **how):
+        return super().__call__(examples, **how) if self.answer is None else Output(self.answer(examples.inputs))
 
 
 @pytest.fixture

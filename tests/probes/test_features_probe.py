@@ -10,15 +10,15 @@ from grokscope.analysis.features import linear_cka
 from grokscope.config import Log
 from grokscope.errors import StoreError
 from grokscope.launch.local import train_all
-from grokscope.probes import Stored
 from grokscope.probes.compressibility import compressibility, masked, smallest_kept
 from grokscope.probes.features import features
+from grokscope.run import StoredRun
 
 
 @pytest.fixture
 def trained(tiny, tmp_path):
     config = replace(tiny, epochs=40, log=Log(every=5, keep=20))
-    return Stored(train_all([config], device="cpu", runs=tmp_path)[0])
+    return StoredRun(train_all([config], device="cpu", runs=tmp_path)[0])
 
 
 def plain(weights, tokens):
@@ -34,7 +34,7 @@ def test_movement_of_a_run(trained):
     table = features(trained).set_index("epoch")
     assert table.index.tolist() == [0, 20, 40]
     test = trained.split.test
-    every = {epoch: trained.weights(epoch) if epoch else trained.start() for epoch in table.index}
+    every = {epoch: (trained.network(epoch) if epoch else trained.start()).weights for epoch in table.index}
     for epoch, before in ((20, 0), (40, 20)):
         row, now, previous, start = table.loc[epoch], every[epoch], every[before], every[0]
         for kind, place in (("pooled", 0), ("hidden", 1)):
@@ -57,7 +57,7 @@ def test_movement_of_a_run(trained):
 def test_dimensions_of_the_hidden_layer(trained):
     table = compressibility(trained).set_index("epoch")
     assert table.index.tolist() == [20, 40]
-    hidden = plain(trained.weights(40), trained.split.test.inputs)[1].double().numpy()
+    hidden = plain(trained.network(40).weights, trained.split.test.inputs)[1].double().numpy()
     spectrum = np.linalg.svd(hidden - hidden.mean(0), compute_uv=False) ** 2
     row = table.loc[40]
     assert row["participation_ratio"] == pytest.approx(spectrum.sum() ** 2 / (spectrum**2).sum(), rel=1e-4)
@@ -68,7 +68,7 @@ def test_dimensions_of_the_hidden_layer(trained):
 
 
 def test_smallest_share_of_weights_is_where_accuracy_gives_way(trained):
-    weights, train = trained.weights(40), trained.split.train
+    weights, train = trained.network(40).weights, trained.split.train
 
     def right(share):
         logits = plain(masked(weights, share), train.inputs)[2]

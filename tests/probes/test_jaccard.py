@@ -7,7 +7,7 @@ import pytest
 from grokscope.config import Log
 from grokscope.errors import StoreError
 from grokscope.launch.local import train_all
-from grokscope.probes import Stored, probes
+from grokscope.probes import StoredRun, probes
 from grokscope.probes.jaccard import ALL, jaccard
 from grokscope.store import read_metrics
 
@@ -23,7 +23,7 @@ def largest(weights, names):
 def trained(tiny, tmp_path):
     def train(keep):
         config = replace(tiny, log=Log(every=5, keep=keep))
-        return Stored(train_all([config], device="cpu", runs=tmp_path)[0])
+        return StoredRun(train_all([config], device="cpu", runs=tmp_path)[0])
 
     return train
 
@@ -37,7 +37,7 @@ def test_distances_and_accuracy_of_a_run(trained):
     accuracy = read_metrics(stored.info).to_pandas().set_index("epoch")["test_accuracy"]
     for row in table.to_dict("records"):
         layers = names if row["layer"] == ALL else [row["layer"]]
-        before, after = (largest(stored.weights(row[when]), layers) for when in ("previous", "epoch"))
+        before, after = (largest(stored.network(row[when]).weights, layers) for when in ("previous", "epoch"))
         assert row["distance"] == pytest.approx(1 - len(before & after) / len(before | after), abs=1e-6)
         assert row["accuracy_change"] == pytest.approx(accuracy[row["epoch"]] - accuracy[row["previous"]])
     assert table["distance"].between(0.01, 0.9).any()

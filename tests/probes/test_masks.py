@@ -34,9 +34,9 @@ def blocks(table):
 def test_a_dense_run_shows_what_pruning_would_leave(made):
     stored = made(p=11)
     found = blocks(masks(stored))
-    assert list(found) == list(stored.weights())
+    assert list(found) == list(stored.network().weights)
     for layer, (numbers, mask, row) in found.items():
-        weight = stored.weights()[layer]
+        weight = stored.network().weights[layer]
         assert (row["epoch"], row["size"]) == (20, f"{weight.shape[0]} × {weight.shape[1]}")
         assert mask.sum() == weight.numel() - round(0.6 * weight.numel())
         assert np.abs(numbers[mask]).min() >= np.abs(numbers[~mask]).max() - row["scale"] / 127

@@ -156,8 +156,8 @@ def test_another_config_under_the_same_id(runs: Path) -> None:
 
 def test_a_newer_schema(runs: Path) -> None:
     path = runs / ID / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 2}))
-    refused(runs, "manifest.json", "newer grokscope (schema 2, this one reads up to 1)")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 3}))
+    refused(runs, "manifest.json", "newer grokscope (schema 3, this one reads up to 2)")
 
 
 def test_foreign_folders_and_files_are_never_touched(tmp_path: Path) -> None:

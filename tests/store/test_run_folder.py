@@ -28,7 +28,7 @@ def test_a_new_run_has_its_config_and_manifest_and_nothing_to_go_on_from(tmp_pat
         assert run.state == State(status="running", epoch=0)
         assert json.loads((run.path / "config.json").read_text()) == CONFIG
         manifest = json.loads((run.path / "manifest.json").read_text())
-    assert (manifest["schema"], manifest["device"]) == (1, "cpu")
+    assert (manifest["schema"], manifest["device"]) == (2, "cpu")
     assert manifest["packages"]["torch"] == torch.__version__
     assert manifest["git"] is None or re.fullmatch(r"[0-9a-f]{40}(-dirty)?", manifest["git"])
     assert os.listdir(tmp_path / "deep" / "runs") == [ID]

@@ -14,6 +14,7 @@ from torch.testing import assert_close
 from grokscope.optim.adamw import AdamW
 from grokscope.optim.lion import Lion
 from grokscope.optim.muon import newton_schulz
+from grokscope.randomness import Key
 from grokscope.theory import (
     adamw_step_bound,
     adamw_step_bound_exact,
@@ -88,6 +89,7 @@ def adam_step(gradients: list[float], beta1: float, beta2: float) -> float:
             role="matrix",
             step=tensor(step),
             lr=tensor(1.0, dtype=torch.float64),
+            key=Key(tensor(0), tensor(step)),
         )
     return abs((weight - before).item())
 
@@ -149,5 +151,7 @@ def test_steps_of_lion_have_one_size(seed: int) -> None:
     draw = Draw(seed)
     optim, weight, gradient = Lion(lr=1.0, weight_decay=0.0), draw.normal(4, 3), draw.normal(4, 3)
     state, lr = optim.init(weight, "matrix"), tensor(1.0, dtype=torch.float64)
-    after, _ = optim.update(weight, gradient, state, role="matrix", step=tensor(1), lr=lr)
+    after, _ = optim.update(
+        weight, gradient, state, role="matrix", step=tensor(1), lr=lr, key=Key(tensor(0), tensor(1))
+    )
     assert_close((after - weight).norm(dim=(-2, -1)), torch.full((len(weight),), lion_step_bound(12.0)).double())

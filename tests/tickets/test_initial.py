@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from grokscope.fleet.one_run import OneRun
 
 from grokscope.config import RunConfig
 from grokscope.fleet.data import lane_data, with_plan
@@ -39,7 +38,7 @@ def ground_of():
     ticket = Catch(rate=0.5)
     object.__setattr__(ticket, "seen", seen)
     config = replace(CONFIG, ticket=ticket)
-    starting_point(config, OneRun(config), planned())
+    starting_point(config, planned())
     return seen[0]
 
 
@@ -59,7 +58,7 @@ def test_snip_scores_by_hand():
     gradients = torch.autograd.grad(plain_loss(weights), list(weights.values()))
     scores = torch.cat([(g * w).abs().flatten() for g, w in zip(gradients, weights.values(), strict=True)])
     config = replace(CONFIG, ticket=Snip(rate=0.7))
-    mask = starting_point(config, OneRun(config), planned()).mask
+    mask = starting_point(config, planned()).mask
     kept = torch.cat([mask[name].flatten() for name in NAMES])
     assert int(kept.sum()) == len(scores) - round(0.7 * len(scores))
     assert scores[kept].min() >= scores[~kept].max() * (1 - 1e-4)
@@ -77,7 +76,7 @@ def test_grasp_product_equals_double_backward_of_the_plain_model():
 
 def test_grasp_keeps_what_helps_the_gradient_flow():
     config = replace(CONFIG, ticket=Grasp(rate=0.5))
-    start = starting_point(config, OneRun(config), planned())
+    start = starting_point(config, planned())
     weights, product = initial_weights(CONFIG), hessian_gradient(ground_of())
     saliency = torch.cat([(-product[name] * weights[name]).flatten() for name in NAMES])
     kept = torch.cat([start.mask[name].flatten() for name in NAMES])
@@ -135,7 +134,7 @@ def test_synflow_leaves_every_layer_of_the_papers_mlp_alive(rate):
         task=task, model=EmbeddingMLP(d=60, d_mlp=12), prior=KL(beta=0.0), ticket=SynFlow(rate=rate)
     ).check()
     train = with_plan(lane_data(config)[0], task.shape.vocabulary, task.shape.length)
-    start = starting_point(config, OneRun(config), train)
+    start = starting_point(config, train)
     lives = {name: int(mask.sum()) for name, mask in start.mask.items()}
     size = sum(mask.numel() for mask in start.mask.values())
     assert sum(lives.values()) == size - round(rate * size)

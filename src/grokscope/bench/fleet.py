@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import math
 import re
+import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,9 @@ import torch
 
 from ..fleet.data import lane_data
 from ..fleet.program import Program
+from ..launch.plan import plan_workers
+from ..launch.scheduler import usable_cores
+from ..ops.team import Team, team_of
 
 if TYPE_CHECKING:
     from ..config import RunConfig
@@ -25,22 +30,58 @@ SEEDS = 8
 
 
 class FleetLoop:
-    """`lanes` seeds at once."""
+    """`lanes` seeds at once, as training has them: stacked on a GPU, one per worker on a CPU."""
 
     def __init__(self, config: RunConfig, lanes: int, device: torch.device):
-        few = min(lanes, SEEDS)
-        self.program = Program(config, few, device)
-        for lane in range(few):
-            own = replace(config, seed=lane)
-            self.program.load(lane, own, lane_data(own))
-        if lanes > few:
-            self.program = self.program.narrow([lane % few for lane in range(lanes)])
+        self.lanes, self.device = lanes, device
+        if device.type == "cpu":
+            self.cores = usable_cores()
+            self.workers = plan_workers([config] * lanes, device, self.cores)
+            self.programs = [_loaded(config, [lane % SEEDS], device) for lane in range(lanes)]
+            return
+        program = _loaded(config, range(min(lanes, SEEDS)), device)
+        self.programs = [program if lanes <= SEEDS else program.narrow([lane % SEEDS for lane in range(lanes)])]
 
-    def steps(self, epochs: int) -> None:
-        """Train without looking."""
-        for _ in range(epochs):
-            self.program.train_epoch()
-        self.program.finish()
+    def train(self, epochs: int) -> None:
+        """Train every lane without evaluating."""
+        self._each(Program.train_epoch, epochs)
+
+    def evaluate(self) -> None:
+        """Evaluate every lane."""
+        self._each(Program.evaluate, 1)
+
+    def _each(self, work: Callable[[Program], object], times: int) -> None:
+        if self.device.type != "cpu":
+            for _ in range(times):
+                work(self.programs[0])
+            self.programs[0].finish()
+            return
+        queue = deque(zip(self.programs * times, [threading.Lock() for _ in self.programs] * times, strict=True))
+        with team_of(self.cores) as team:
+            threads = [threading.Thread(target=_drain, args=(queue, work, team)) for _ in range(self.workers)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+
+def _loaded(config: RunConfig, seeds: Sequence[int], device: torch.device) -> Program:
+    program = Program(config, len(seeds), device)
+    for lane, seed in enumerate(seeds):
+        own = replace(config, seed=seed)
+        program.load(lane, own, lane_data(own))
+    return program
+
+
+def _drain(queue: deque[tuple[Program, threading.Lock]], work: Callable[[Program], object], team: Team) -> None:
+    """A worker: it takes whatever comes next, and a lane has one step at a time."""
+    while True:
+        try:
+            program, turn = queue.popleft()
+        except IndexError:
+            return
+        with turn, team.member():
+            work(program)
 
 
 def fastest_window(call: Callable[[], object], seconds: float, device: torch.device, window: float = 0.0) -> float:
@@ -66,11 +107,11 @@ def fastest_window(call: Callable[[], object], seconds: float, device: torch.dev
 
 def seconds_per_epoch(loop: FleetLoop, seconds: float) -> float:
     """Of training alone, after one epoch to warm up; at least one epoch, and more for about `seconds`."""
-    loop.steps(1)
+    loop.train(1)
     count, spent = 1, 0.0
     while True:
         begin = time.perf_counter()
-        loop.steps(count)
+        loop.train(count)
         spent = time.perf_counter() - begin
         if 2 * spent >= seconds:
             return spent / count

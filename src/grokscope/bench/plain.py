@@ -45,7 +45,7 @@ class PlainLoop:
 
     def __init__(self, config: RunConfig, device: torch.device):
         _check(config)
-        split = config.task.split(config.seed)
+        split = config.task.split(config.seed_for("data"))
         self.train, self.test = ([side.inputs.to(device), side.labels.to(device)] for side in split)
         self.target = oracle_target(split.train.marked.to(device))
         self.model = PlainTransformer(config).to(device)

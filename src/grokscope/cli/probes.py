@@ -32,8 +32,7 @@ def probe(
         grokscope probe jaccard 3f9a
     """
     from ..describe import entry
-    from ..probes import Stored, few_threads, probes
-    from ..store import find_run
+    from ..probes import StoredRun, few_threads, probes
 
     if name is None:
         listed = [entry(name, probe) for name, probe in probes.entries().items()]
@@ -43,7 +42,7 @@ def probe(
     if not run:
         raise ConfigError("RUN", f"name the runs that probe {name} should read; `grokscope runs` lists them")
     with few_threads():
-        tables = {info.id: look(Stored(info)) for info in (find_run(folder, id) for id in run)}
+        tables = {stored.id: look(stored) for stored in (StoredRun.find(folder, id) for id in run)}
     if as_json:
         rows = [{"run": id, **row} for id, table in tables.items() for row in table.to_dict("records")]
         print(json.dumps(rows, indent=1, default=lambda matrix: b64encode(matrix).decode()))

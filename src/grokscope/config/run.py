@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from ..errors import within
+from ..errors import ConfigError, StoreError, within
 from ..models import Model, models
 from ..models.transformer import Transformer
 from ..optim import Filter, Optimizer, filters, losses, optimizers
 from ..optim.adamw import AdamW
 from ..optim.filters import NoFilter
+from ..optim.noise import Noise
 from ..priors import Constraints, Prior, priors
 from ..priors.kl import KL
-from ..settings import Settings, component, group, require
+from ..settings import Settings, component, group, require, setting
 from ..tasks import Task, tasks
 from ..tasks.modular import Modular
 from ..tickets import Ticket, tickets
 from ..tickets.base import NoTicket
 from .watch import Log, Stop
 
-SCHEMA = 1
-"""Raised when the meaning of a setting changes, so that old runs are never taken for new ones."""
+SCHEMA = 2
+"""Version of how ids are made; part of every id."""
+
+SEEDS = ("data_seed", "init_seed", "order_seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,16 +43,26 @@ class RunConfig(Settings):
     prior: Prior = component(priors, KL)
     constraint: Constraints = group(Constraints)
     ticket: Ticket = component(tickets, NoTicket)
+    noise: Noise = group(Noise, since=2)
     epochs: int = 10_000
     """Last epoch."""
     batch_size: int = 0
     """Examples a step; 0 is the full batch."""
     precision: Literal["float32", "tf32", "bf16"] = "float32"
     """Of matrix products; weights, sums and losses are float32 always."""
-    log: Log = group(Log)
-    stop: Stop = group(Stop)
+    log: Log = group(Log, identity=False)
+    stop: Stop = group(Stop, identity=False)
     seed: int = 0
-    """Split, distractors, initial weights and batch order follow from it."""
+    """Data, initial weights and the order of batches follow from it, unless a seed of their own is set."""
+    data_seed: int | None = setting(None, since=2)
+    """Seed of the split, the distractors and label noise that is drawn once; none follows `seed`."""
+    init_seed: int | None = setting(None, since=2)
+    """Seed of the initial weights; none follows `seed`."""
+    order_seed: int | None = setting(None, since=2)
+    """Seed of the order of batches and of all randomness inside a step; none follows `seed`."""
+    exact: bool = setting(False, since=2)
+    """Whether `epochs`, `log` and `stop` are part of the run's id too: it is then never continued to another end, nor shared with
+    others that watch it otherwise. For experiments, whose results must not depend on what else was trained in a folder."""
 
     def check(self) -> RunConfig:
         """Raise ConfigError for an invalid run; return the config itself."""
@@ -62,10 +76,15 @@ class RunConfig(Settings):
         with within("ticket"):
             self._check_ticket()
         losses.get(self.loss)
+        with within("noise"):
+            classes = not self.task.shape.regression
+            require(classes or not self.noise.labels, "labels", f"task {self.task.kind} has no classes to draw from")
         if self.task.shape.regression:
             require(self.loss == "mse", "loss", f'task {self.task.kind} asks for a real number: set loss = "mse"')
         require(self.epochs >= 1, "epochs", f"{self.epochs} is below 1")
-        require(0 <= self.seed < 2**31, "seed", f"{self.seed} is outside 0 … 2³¹−1")
+        for name in ("seed", *SEEDS):
+            seed = getattr(self, name)
+            require(seed is None or 0 <= seed < 2**31, name, f"{seed} is outside 0 … 2³¹−1")
         shape = self.task.shape
         require(
             0 <= self.batch_size <= shape.train_size,
@@ -101,11 +120,46 @@ class RunConfig(Settings):
             f"with filter {self.filter.kind} does not",
         )
 
+    def seed_for(self, purpose: Literal["data", "init", "order"]) -> int:
+        """The seed from which data (split, distractors, label noise drawn once), initial weights, or the order of batches and
+        the randomness inside steps follow."""
+        own: int | None = getattr(self, f"{purpose}_seed")
+        return self.seed if own is None else own
+
+    def identity(self) -> dict[str, Any]:
+        """What changes the run's numbers. The last epoch does not where nothing depends on it, nor does a seed that is
+        written out but equal to `seed`. Of an exact run everything counts."""
+        plain = super().identity()
+        if self.exact:
+            plain |= {"log": self.log.identity(), "stop": self.stop.identity()}
+        elif not self.depends_on_epochs:
+            del plain["epochs"]
+        return {name: value for name, value in plain.items() if name not in SEEDS or value != self.seed}
+
     @property
     def id(self) -> str:
-        """Twelve hex digits of a hash of everything above."""
-        text = json.dumps({"schema": SCHEMA, **self.to_dict()}, sort_keys=True)
+        """Twelve hex digits of a hash of `identity`."""
+        text = json.dumps({"schema": SCHEMA, **self.identity()}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @classmethod
+    def stored(cls, plain: Mapping[str, Any], name: str) -> tuple[RunConfig, list[str]]:
+        """The config of a stored run, and the dotted names of the settings that this version does not know and ignores.
+
+        name   the run, for the StoreError where it cannot be read: its components are not registered, or values are invalid
+        """
+        try:
+            known, unknown = cls.without_unknown(plain)
+            return cls.from_dict(known), unknown
+        except ConfigError as error:
+            hint = "; if it is your own, load its file with --load" if "is called" in error.problem else ""
+            raise StoreError(f"run {name}: {error}{hint}") from None
+
+    @classmethod
+    def identity_of(cls, plain: Mapping[str, Any]) -> dict[str, Any]:
+        """The identity of a stored config."""
+        config, _ = cls.stored(plain, "config.json")
+        return config.identity()
 
     @property
     def steps_per_epoch(self) -> int:

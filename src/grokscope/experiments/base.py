@@ -111,14 +111,14 @@ class Experiment:
         return {arm: {**self.arms[arm], **more} for arm, more in self.quick_arms.items()}
 
     def configs(self, scale: Scale, seeds: int | None = None) -> list[tuple[str, RunConfig]]:
-        """Every arm with every seed."""
+        """Every arm with every seed. The runs are exact: what an experiment finds depends on no other that shares its folder."""
         count = seeds or (self.seeds if scale == "full" else self.quick_seeds)
         chosen: list[tuple[str, RunConfig]] = []
         for arm, settings in self.arms_at(scale).items():
             plain = self.base.changes()
             for layer in (self.quick if scale == "quick" else {}, settings):
                 plain = merge(plain, nested(dict(layer)))
-            config = RunConfig.from_dict(plain).check()
+            config = replace(RunConfig.from_dict(plain).check(), exact=True)
             chosen += [(arm, self._named(replace(config, seed=seed), chosen)) for seed in range(count)]
         return chosen
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ..analysis import find_phases, run_times
-from ..config import RunConfig
+from ..config import read_stored
 from ..figures import RunCurves
-from ..probes import Stored, few_threads, probes
+from ..probes import StoredRun, few_threads, probes
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
 from ..tickets.base import FromRun
@@ -60,7 +60,7 @@ def probe_tables(names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[s
     first = min(run.config["seed"] for run in runs)
     for name in names:
         looked = [
-            probes.get(name)(Stored(run)).assign(run=run.id, arm=arm, seed=run.config["seed"])
+            probes.get(name)(StoredRun(run)).assign(run=run.id, arm=arm, seed=run.config["seed"])
             for run, arm in zip(runs, arms, strict=True)
             if name not in ONE_SEED or run.config["seed"] == first
         ]
@@ -70,13 +70,13 @@ def probe_tables(names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[s
 
 def _paid(run: RunInfo, metrics: pd.DataFrame) -> dict[str, float]:
     """Optimizer steps of a run, and its share of the seconds that its fleet spent on them."""
-    steps = metrics["epoch"].diff() * RunConfig.from_dict(run.config).steps_per_epoch
+    steps = metrics["epoch"].diff() * read_stored(run.config, run.id).steps_per_epoch
     return {"steps": int(steps.sum()), "step_seconds": float((steps * metrics["seconds_per_step"]).sum())}
 
 
 def origin_epochs(run: RunInfo, by_id: Mapping[str, RunInfo]) -> int:
     """Epochs that were trained elsewhere before this run could start: its teacher's, and those that its ticket took to find."""
-    config = RunConfig.from_dict(run.config)
+    config = read_stored(run.config, run.id)
     spent = 0
     for origin in (by_id[id] for id in origins(config)):
         own = origin.epoch

@@ -20,16 +20,19 @@ Batch = dict[str, "Tensor"]
 
 def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, Batch]:
     """Training and test batch. `target` replaces the prior's own target on the training set (a teacher's attention)."""
-    split = config.task.split(config.seed)
-    train = _batch(config, split.train)
+    seed = config.seed_for("data")
+    split = config.task.split(seed)
+    train = batch_of(config, split.train)
+    train["labels"] = config.noise.labels_once(train["labels"], config.task.shape.classes, seed)
     if target is not None:
         train["target"] = target
     elif config.model.has_attention and split.train.informative is not None:
-        train["target"] = config.prior.target_for(split.train, config.seed).float()
-    return train, _batch(config, split.test)
+        train["target"] = config.prior.target_for(split.train, seed).float()
+    return train, batch_of(config, split.test)
 
 
-def _batch(config: RunConfig, examples: Examples) -> Batch:
+def batch_of(config: RunConfig, examples: Examples) -> Batch:
+    """Examples as a run's program reads them, with its frozen attention if it has any."""
     batch = {"vectors" if config.task.shape.features else "tokens": examples.inputs, "labels": examples.labels}
     if examples.informative is not None:
         batch["informative"] = examples.informative

@@ -15,6 +15,7 @@ import torch
 
 from ..errors import StoreError
 from .data import Batch, lane_data
+from .guard import check_global_states, global_states
 from .io_pool import IOPool
 from .program import Program
 from .rules import Row, Rules
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from ..tickets import Origin
 
 
-PATIENCE = {"cpu": 0.0, "cuda": 0.1}
-"""Seconds of idle lanes after which a smaller program pays: about the time that recording one takes."""
 _SAVING = 0.05
 """Share of the time that may go into saves of all lanes."""
 
@@ -61,9 +60,9 @@ class Job:
 
     config: RunConfig
     sink: Sink
-    origin: Callable[[], Origin] | None = None
+    origin: Callable[[], Origin | None] | None = None
     """Gives the run that the ticket comes from."""
-    target: Callable[[], Tensor] | None = None
+    target: Callable[[], Tensor | None] | None = None
     """Gives the prior's target on the training set where the prior cannot know it (a teacher's attention)."""
 
 
@@ -121,16 +120,13 @@ class Fleet:
         progress: Progress | None = None,
         interrupted: Callable[[], bool] = lambda: False,
         save_every: float = 20.0,
-        fewest: int = 1,
         beside: Callable[[], int] = lambda: 1,
         io_threads: int = 0,
     ):
         self.waiting = jobs if isinstance(jobs, deque) else deque(jobs)
         """Jobs to come; several fleets may draw from one queue."""
-        self.fewest = fewest
-        """Never fewer lanes than this, idle or not. On a CPU two or more lanes give the same bits however many they are,
-        one lane alone other bits: a fleet of several that goes on with its last run keeps two."""
-        self.limit = max(min(lanes, len(self.waiting)), fewest)
+        self.limit = min(lanes, len(self.waiting))
+        """Lanes at most. One at a time may be of any signature: each has a program of its own."""
         self.device = device
         self.progress = progress
         self.interrupted = interrupted
@@ -147,8 +143,9 @@ class Fleet:
         self.lanes: list[Lane | None] = []
         self.program: Program | None = None
         self.stats = TrainingStats()
-        self.wasted = 0.0
-        """Seconds of idle lanes since the program was made: an hour of four lanes, one of them idle, is a quarter of an hour."""
+        self.idle_steps = 0.0
+        """Steps of idle lanes, as a share of all lanes, since the program was made: counted in steps and not in seconds, so that
+        the same command makes the same programs."""
 
     def run(self) -> None:
         """Train until every job is over, or until interrupted; then everything is saved.
@@ -208,6 +205,7 @@ class Fleet:
         active = self._active()
         begin = time.perf_counter()
         epochs = min(lane.next_due - lane.epoch for lane in active)
+        generators = global_states()
         for _ in range(epochs):
             if self.interrupted():
                 return True
@@ -218,8 +216,9 @@ class Fleet:
         spent = time.perf_counter() - begin
         steps = epochs * self.program.config.steps_per_epoch
         self.stats += TrainingStats(run_steps=steps * len(active), lane_steps=steps * len(self.lanes))
-        self.wasted += spent * (1 - len(active) / len(self.lanes))
+        self.idle_steps += steps * (1 - len(active) / len(self.lanes))
         table = self.program.evaluate()
+        check_global_states(generators)
         elapsed = time.perf_counter() - begin
         for place, lane in self._occupied():
             lane.seconds += elapsed
@@ -268,7 +267,7 @@ class Fleet:
                 # beside runs that stopped between evaluations it would be due at other times for ever
                 self.ahead.appendleft((job, prepared))
                 return False
-            if self.program is None:
+            if self.program is None or self.limit == 1:
                 self.program = Program(job.config, self.limit, self.device)
                 self.lanes = [None] * self.limit
             self.program.load(place, job.config, data, saved[2] if saved else None, origin)
@@ -284,16 +283,16 @@ class Fleet:
         """A smaller program for the lanes that are left, when idle lanes have cost as much as it would."""
         occupied = [place for place, _ in self._occupied()]
         idle = [place for place in range(len(self.lanes)) if place not in occupied]
-        keep = sorted(occupied + idle[: max(self.fewest - len(occupied), 0)])
-        worth_it = len(keep) < len(self.lanes) and self.wasted >= PATIENCE[self.device.type]
-        if self.program is None or self.waiting or self.ahead or not occupied or not worth_it:
+        if self.program is None or self.waiting or self.ahead or not occupied or not idle:
             return
-        smaller = self.program.narrow(keep)
+        if self.idle_steps < _patience(len(self.lanes)):
+            return
+        smaller = self.program.narrow(occupied)
         self._part_from_program()
         self.program = smaller
-        self.lanes = [self.lanes[place] for place in keep]
-        self.limit = len(keep)
-        self.wasted = 0.0
+        self.lanes = [self.lanes[place] for place in occupied]
+        self.limit = len(occupied)
+        self.idle_steps = 0.0
 
     def _part_from_program(self) -> None:
         if self.program is not None:
@@ -332,6 +331,11 @@ class Fleet:
         for save in done:
             save.result()
         return not self.unsaved
+
+
+def _patience(lanes: int) -> float:
+    """Idle steps after which a smaller program pays: about as many as take the time of recording one, a tenth of a second."""
+    return 200 / (1 + lanes / 50)
 
 
 def _write(sink: Sink, state: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ code it was written for: `overridden` finds what a subclass or a patch has chang
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 Hyper = dict[str, "Tensor"]
 """The run's own numbers as scalar tensors, named as in its config ("optim.lr"): runs with other numbers share one program."""
 
-COMPONENTS = ("optim", "filter", "prior", "constraint")
+COMPONENTS = ("optim", "filter", "prior", "constraint", "noise")
 """Components whose numbers may differ between runs of one program."""
 
 
@@ -39,7 +38,7 @@ def hyper_of(config: RunConfig) -> dict[str, float]:
 def with_numbers(config: RunConfig, part: str, hyper: Hyper) -> Any:
     """A component of the config with the run's own numbers in its fields."""
     own = {key.removeprefix(f"{part}."): value for key, value in hyper.items() if key.startswith(f"{part}.")}
-    return dataclasses.replace(getattr(config, part), **own)
+    return getattr(config, part).with_values(own)
 
 
 class Objective:
@@ -71,13 +70,24 @@ class Objective:
     def loss(self, weights: Weights, hyper: Hyper, batch: Batch, beta: Tensor, step: Tensor, seed: Tensor) -> Tensor:
         """Task loss + prior + penalties."""
         key = Key(seed, step)
-        weights = self.config.ticket.effective(weights)
+        weights, batch = self._noisy(self.config.ticket.effective(weights), hyper, batch, key)
         if self.fused:
             task, out = self.fused_loss(weights, batch)
         else:
             out = self.forward(weights, batch, training=True, key=key)
             task = self.example_losses(out, batch).mean()
         return task + self.penalties(weights, hyper, out.tensors(), batch, beta, step, seed)
+
+    def _noisy(self, weights: Weights, hyper: Hyper, batch: Batch, key: Key) -> tuple[Weights, Batch]:
+        """Weights and labels of this step."""
+        if not self.config.noise.in_steps:
+            return weights, batch
+        noise = with_numbers(self.config, "noise", hyper)
+        if self.config.noise.weights:
+            weights = noise.weights_now(weights, key)
+        if self.config.noise.labels and noise.redraw == "every-step":
+            batch = batch | {"labels": noise.labels_now(batch["labels"], self.shape.classes, key)}
+        return weights, batch
 
     def fused_loss(self, weights: Weights, batch: Batch) -> tuple[Tensor, Output]:
         """Task loss and output of one run, or of each of stacked runs."""

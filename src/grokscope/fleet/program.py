@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.func import vmap
 
+from ..ops.blas import pin_products
 from ..ops.graph import captured
 from ..ops.memory import keep_freed_memory
 from ..ops.triton import usable_on
@@ -24,6 +25,7 @@ from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
 from .data import Batch, select, stack_like, with_plan
 from .evaluation import Evaluation
+from .guard import no_global_randomness
 from .layout import Layout
 from .objective import Objective, hyper_of
 from .start import starting_point
@@ -47,6 +49,7 @@ class Program:
         """fuse   False computes every loss from logits"""
         if device.type == "cpu":
             keep_freed_memory()
+            pin_products()
         self.config = template
         self.lanes = lanes
         self.device = device
@@ -55,7 +58,8 @@ class Program:
         self.objective = Objective(template, device, fuse)
         self.update = Update(template, self.layout)
         self.evaluation = Evaluation(self.objective)
-        self.needs_no_vmap = self.objective.fused and type(template.ticket).effective is Ticket.effective
+        as_stored = type(template.ticket).effective is Ticket.effective and not template.noise.in_steps
+        self.needs_no_vmap = self.objective.fused and as_stored
         """Whether the fused loss takes the stacked weights as they are."""
         self.flat = torch.zeros(lanes, self.layout.size, device=device)
         # leaves that share the buffer's memory: an in-place change of `flat` is a change of the weights
@@ -70,6 +74,8 @@ class Program:
         }
         self._ahead: deque[tuple[Tensor, Tensor]] = deque()
         """Learning rates and strengths of the prior of the next steps."""
+        self._steps_guarded = self._evaluations_guarded = False
+        """Whether one of them was seen to draw from no global generator."""
         self.train: Batch = {}
         self.test: Batch = {}
         self._train_step, self._evaluate = self._recorded()
@@ -94,7 +100,7 @@ class Program:
                 stacked[name][lane].copy_(tensor)
         for key, value in hyper_of(config).items():
             self.hyper[key][lane] = value
-        self.seed[lane] = config.seed
+        self.seed[lane] = config.seed_for("order")
         self._ahead.clear()
         if saved is None:
             start = starting_point(config, self._planned(data[0]), origin)
@@ -189,6 +195,14 @@ class Program:
         return [self.flat, self.step, *(tensor for room in self.state.values() for tensor in room.values())]
 
     def _eager_step(self) -> None:
+        if self._steps_guarded:
+            self._step_all()
+            return
+        with no_global_randomness():
+            self._step_all()
+        self._steps_guarded = True
+
+    def _step_all(self) -> None:
         lr, beta = self._scheduled()
         of, factors = self._objective(self._batch(), beta)
         # frozen attention leaves W_Q and W_K unused: their gradient is 0
@@ -277,6 +291,14 @@ class Program:
         return dict(zip(values, table.tolist(), strict=True))
 
     def _eager_evaluation(self) -> dict[str, Tensor]:
+        if self._evaluations_guarded:
+            return self._evaluate_all()
+        with no_global_randomness():
+            found = self._evaluate_all()
+        self._evaluations_guarded = True
+        return found
+
+    def _evaluate_all(self) -> dict[str, Tensor]:
         train = self._planned(self.train) if self.config.batch_size else self.train
         offset = self._no_offset()
         weights = {name: weight.detach() for name, weight in self.weights.items()}

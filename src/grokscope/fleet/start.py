@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def initial_weights(config: RunConfig, purpose: str = "weights") -> dict[str, Tensor]:
     """θ₀, start from the run's seed."""
-    return config.model.init(config.task.shape, stream(config.seed, purpose))
+    return config.model.init(config.task.shape, stream(config.seed_for("init"), purpose))
 
 
 def starting_point(config: RunConfig, train: Batch, origin: Origin | None = None) -> PrunedInit:
@@ -43,7 +43,7 @@ def starting_point(config: RunConfig, train: Batch, origin: Origin | None = None
         fresh=lambda: initial_weights(config, "fresh weights"),
         loss=lambda own: objective.example_losses(objective.forward(own, train), train).mean(),
         signal=lambda own: objective.forward(own, ones).logits.sum(),
-        generator=stream(config.seed, "ticket"),
+        generator=stream(config.seed_for("init"), "ticket"),
         origin=origin,
     )
     return config.ticket.draw(context)

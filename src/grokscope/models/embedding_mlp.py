@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 
 from ..ops.lookup import Plan, pool
-from ..settings import require
+from ..settings import require, setting
 from .base import Model, Neurons, Output, Parameter, models
 from .parts import Dropout
 from .parts.base import in_full
@@ -42,7 +42,7 @@ class EmbeddingMLP(Model):
     """Hidden neurons."""
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
-    dropout: float = 0.0
+    dropout: float = setting(0.0, since=2)
     """Share of the hidden neurons that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False

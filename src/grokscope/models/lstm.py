@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 
 from ..ops.lookup import Plan, lookup
-from ..settings import require
+from ..settings import require, setting
 from ..shapes import Bool
 from .base import Model, Output, Parameter, models
 from .parts import Dropout
@@ -45,7 +45,7 @@ class LSTM(Model):
     """Token that only fills sequences up and leaves the state as it is (0 for imdb); none: every token counts."""
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
-    dropout: float = 0.0
+    dropout: float = setting(0.0, since=2)
     """Share of the units that the read-out is given, h₂ at the query, that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False

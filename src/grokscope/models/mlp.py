@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from ..settings import require
+from ..settings import require, setting
 from .base import Model, Output, Parameter, models
 from .parts import Dropout
 from .parts.dropout import check_dropout
@@ -38,7 +38,7 @@ class MLP(Model):
     """Whether every layer adds a bias."""
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
-    dropout: float = 0.0
+    dropout: float = setting(0.0, since=2)
     """Share of the units of every hidden layer that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False

@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 
 from ..ops.lookup import Plan, lookup, pool
-from ..settings import require
+from ..settings import require, setting
 from ..shapes import Bool, Float
 from ..theory import residual_lipschitz, spectral_norm
 from .base import Model, Output, Parameter, models
@@ -51,7 +51,7 @@ class TicketTransformer(Model):
     """Hidden units of the MLP."""
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
-    dropout: float = 0.0
+    dropout: float = setting(0.0, since=2)
     """Share of the MLP's hidden units that is set to 0 at random in a training step."""
 
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)

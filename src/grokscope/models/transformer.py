@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 
 from ..ops.lookup import Plan, lookup, pool
-from ..settings import component, require
+from ..settings import component, require, setting
 from .base import Output, Parameter, models
 from .bounds import Bounded, layer_weights
 from .fused import Fused
@@ -71,9 +71,9 @@ class Transformer(Fused, Bounded):
     """Blocks of attention and MLP."""
     attention: Attention = component(attentions, Softmax)
     """How attention logits become weights."""
-    positions: PositionEncoding = component(position_encodings, Learned)
+    positions: PositionEncoding = component(position_encodings, Learned, since=2)
     """How the model knows where a token stands."""
-    mlp: FeedForward = component(mlps, ReLU)
+    mlp: FeedForward = component(mlps, ReLU, since=2)
     """The MLP behind attention."""
     readout: Readout = component(readouts, Residual)
     """What the MLP reads, and how its output becomes logits."""
@@ -88,7 +88,7 @@ class Transformer(Fused, Bounded):
     """How they are normalised, without a gain or a bias of their own."""
     readout_scale: float = 1.0
     """Fixed factor on the logits; large values are the usual way to make training lazy."""
-    dropout: float = 0.0
+    dropout: float = setting(0.0, since=2)
     """Share of the MLP's hidden units that is set to 0 at random, in every layer and training step."""
 
     HOST: ClassVar[tuple[str, ...]] = ("init_scale",)

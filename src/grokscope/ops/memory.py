@@ -1,10 +1,17 @@
-"""Keep freed memory. Every step on a CPU frees and takes the same large tensors; by default the C library hands them back
-to the system each time, and the page faults cost up to a quarter of a step."""
+"""Memory: how much is free, and keeping what was freed.
+
+Every step on a CPU frees and takes the same large tensors; by default the C library hands them back to the system each time, and
+the page faults cost up to a quarter of a step.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
+from pathlib import Path
+
+import torch
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
@@ -18,3 +25,16 @@ def keep_freed_memory() -> bool:
     except (AttributeError, OSError):  # another C library
         return False
     return bool(mallopt(_MMAP_THRESHOLD, 1 << 30) and mallopt(_TRIM_THRESHOLD, 1 << 30))
+
+
+def free_memory(device: torch.device) -> int:
+    """In bytes: of the GPU, or of the machine."""
+    if device.type == "cuda":
+        gc.collect()
+        torch.cuda.empty_cache()  # what earlier fleets had is free again
+        return torch.cuda.mem_get_info(device)[0]
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):  # not every system tells
+        return 4 << 30

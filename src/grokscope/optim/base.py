@@ -46,6 +46,13 @@ class Optimizer(Settings):
         require(self.warmup >= 0, "warmup", f"{self.warmup} is below 0")
         require(self.clip >= 0, "clip", f"{self.clip} is below 0")
 
+    @property
+    def depends_on_epochs(self) -> bool:
+        """True for every schedule but the constant one; an optimizer with a `rate` of its own says so itself if it ignores
+        `epochs`."""
+        own_rate = type(self).rate is not Optimizer.rate
+        return own_rate or self.schedule != "constant" or super().depends_on_epochs
+
     def rate(self, epoch: Tensor, epochs: Tensor) -> Tensor:
         """η at `epoch`, counted from 1 at the end of the first epoch; `epochs` is the run's last."""
         warm = torch.clamp(epoch / torch.clamp(torch.as_tensor(self.warmup), min=1e-9), max=1.0)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import StoreError
-from .base import Stored
+from .base import StoredRun
 
 
-def at_least(stored: Stored, number: int) -> list[int]:
+def at_least(run: StoredRun, number: int) -> list[int]:
     """The epochs of the run's checkpoints; StoreError if they are fewer."""
-    if len(stored.epochs) < number:
-        have = f"{len(stored.epochs)} checkpoint{'' if len(stored.epochs) == 1 else 's'}"
-        raise StoreError(f"run {stored.info.id} has {have}, and this probe needs {number}: train it with log.keep")
-    return stored.epochs
+    if len(run.epochs) < number:
+        have = f"{len(run.epochs)} checkpoint{'' if len(run.epochs) == 1 else 's'}"
+        raise StoreError(f"run {run.id} has {have}, and this probe needs {number}: train it with log.keep")
+    return run.epochs
 
 
 def thinned(epochs: Sequence[int], most: int) -> list[int]:

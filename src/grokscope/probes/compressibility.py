@@ -9,9 +9,9 @@ import pandas as pd
 from ..analysis.features import effective_rank, participation_ratio, pca_dimension, variances
 from ..errors import StoreError
 from ..theory import magnitude_mask
-from .base import Stored, probes
+from .base import Network, StoredRun, probes
 from .checkpoints import at_least
-from .examples import accuracy, look, some
+from .examples import accuracy, in_detail, some
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,7 +25,7 @@ STEPS = 100
 
 
 @probes.register("compressibility")
-def compressibility(stored: Stored) -> pd.DataFrame:
+def compressibility(run: StoredRun) -> pd.DataFrame:
     """Dimensions of the hidden layer on test inputs, and the smallest share of weights that keeps the accuracy, by checkpoint.
 
     Of the hidden layer: `participation_ratio`, `effective_rank`, and `pca_dimension` (directions with 95 % of the variance).
@@ -33,13 +33,13 @@ def compressibility(stored: Stored) -> pd.DataFrame:
     on that set is at most one percentage point lower (found by bisection, in percent). Of a run that does not generalise
     `kept_test` says nothing: chance is kept by no weight at all. Sets have at most 2048 examples.
     """
-    sets = {side: some(examples) for side, examples in stored.split._asdict().items()}
+    sets = {side: some(examples) for side, examples in run.split._asdict().items()}
     rows = []
-    for epoch in at_least(stored, 1):
-        weights = stored.weights(epoch)
-        out = look(stored, weights, sets["test"])
+    for epoch in at_least(run, 1):
+        network = run.network(epoch)
+        out = in_detail(network, sets["test"])
         if out.hidden is None:
-            raise StoreError(f"run {stored.info.id}: model {stored.config.model.kind} shows no hidden layer")
+            raise StoreError(f"run {run.id}: model {run.config.model.kind} shows no hidden layer")
         spectrum = variances(out.hidden.double().numpy())
         row = {
             "epoch": epoch,
@@ -48,19 +48,20 @@ def compressibility(stored: Stored) -> pd.DataFrame:
             "pca_dimension": pca_dimension(spectrum),
         }
         for side, examples in sets.items():
-            row |= {f"{side}_accuracy": accuracy(look(stored, weights, examples), examples)}
-            row |= {f"kept_{side}": smallest_kept(stored, weights, examples)}
+            row |= {f"{side}_accuracy": accuracy(network(examples), examples)}
+            row |= {f"kept_{side}": smallest_kept(network, examples)}
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def smallest_kept(stored: Stored, weights: dict[str, Tensor], examples: Examples) -> float:
+def smallest_kept(network: Network, examples: Examples) -> float:
     """The smallest share, by bisection: as if a larger share never gave a lower accuracy."""
-    enough = accuracy(stored.forward(weights, examples), examples) - LOSS
+    enough = accuracy(network(examples), examples) - LOSS
     low, high = 0, STEPS
     while high - low > 1:
         middle = (low + high) // 2
-        good = accuracy(stored.forward(masked(weights, middle / STEPS), examples), examples) >= enough
+        smaller = network.with_weights(masked(network.weights, middle / STEPS))
+        good = accuracy(smaller(examples), examples) >= enough
         low, high = (low, middle) if good else (middle, high)
     return high / STEPS
 

@@ -1,4 +1,4 @@
-"""Which examples a probe looks at, and how many of them a run gets right."""
+"""Which examples a probe evaluates, and how many of them a network answers correctly."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import torch.nn.functional as F
 
 from ..models import Output
 from ..tasks import Examples
-from .base import Stored
+from .base import Network
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 MOST = 2048
-"""Examples of a set that are looked at: enough to know an accuracy to one percentage point."""
+"""Examples of a set that are evaluated: enough to know an accuracy to one percentage point."""
 
 
 def some(examples: Examples) -> Examples:
@@ -23,20 +23,20 @@ def some(examples: Examples) -> Examples:
     return Examples(examples.inputs[:MOST], examples.labels[:MOST], informative)
 
 
-def look(stored: Stored, weights: dict[str, Tensor], examples: Examples) -> Output:
+def in_detail(network: Network, examples: Examples) -> Output:
     """A forward pass with all details that the model has."""
-    return stored.forward(weights, examples, **({"detail": True} if stored.config.model.has_attention else {}))
+    return network(examples, **({"detail": True} if network.config.model.has_attention else {}))
 
 
 def accuracy(out: Output, examples: Examples) -> float:
-    """Share of right answers."""
-    return (out.logits.argmax(-1) == answers(examples)).double().mean().item()
+    """Share of correct answers."""
+    return (out.answers.argmax(-1) == answers(examples)).double().mean().item()
 
 
 def cross_entropy(out: Output, examples: Examples) -> float:
-    return F.cross_entropy(out.logits.double(), answers(examples)).item()
+    return F.cross_entropy(out.answers.double(), answers(examples)).item()
 
 
 def answers(examples: Examples) -> Tensor:
-    """One class an example, for next-token labels too."""
+    """One class per example, for next-token labels too."""
     return examples.labels if examples.labels.ndim == 1 else examples.labels[:, -1]

@@ -9,26 +9,26 @@ from ..errors import StoreError
 from ..shapes import Float, checked
 from ..tasks.modular import Modular
 from ..theory import fourier_transform
-from .base import Stored
+from .base import Network, StoredRun
 
 SHARE = 0.9
 
 
-def modular_task(stored: Stored) -> Modular:
+def modular_task(run: StoredRun) -> Modular:
     """The run's task; StoreError if it has no modulus."""
-    task = stored.config.task
+    task = run.config.task
     if not isinstance(task, Modular):
-        raise StoreError(f"run {stored.info.id} learns {task.kind}; this probe reads runs of task modular")
+        raise StoreError(f"run {run.id} learns {task.kind}; this probe reads runs of task modular")
     return task
 
 
-def operand_embedding(stored: Stored, weights: dict[str, Tensor]) -> Float[Tensor, "operand d"]:
+def operand_embedding(run: StoredRun, network: Network) -> Float[Tensor, "operand d"]:
     """The rows of the embedding that belong to 0 … p−1."""
-    p = modular_task(stored).p
-    for name, parameter in stored.config.model.parameters(stored.config.task.shape).items():
+    p = modular_task(run).p
+    for name, parameter in network.parameters.items():
         if parameter.part == "embed" and parameter.shape[0] >= p:
-            return weights[name][:p]
-    raise StoreError(f"run {stored.info.id}: model {stored.config.model.kind} has no embedding of tokens")
+            return network.weights[name][:p]
+    raise StoreError(f"run {run.id}: model {run.config.model.kind} has no embedding of tokens")
 
 
 @checked

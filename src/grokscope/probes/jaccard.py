@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import torch
 
-from ..store import read_metrics
 from ..theory import jaccard_distance, magnitude_mask
-from .base import Stored, probes
+from .base import StoredRun, probes
 from .checkpoints import at_least
 
 if TYPE_CHECKING:
@@ -23,19 +22,18 @@ ALL = "all"
 
 
 @probes.register("jaccard")
-def jaccard(stored: Stored) -> pd.DataFrame:
+def jaccard(run: StoredRun) -> pd.DataFrame:
     """Jaccard distance of the magnitude masks (rate 0.6) of consecutive checkpoints by layer, and the change of test accuracy.
 
     A layer is a weight matrix, pruned by itself; layer "all" prunes all of them together. Biases are never pruned. The last
     checkpoint may be nearer to the one before it than the others are: see `previous`.
     """
-    epochs = at_least(stored, 2)
-    metrics = read_metrics(stored.info).to_pandas()
+    epochs = at_least(run, 2)
     rows = []
-    before = _masks(stored, epochs[0])
+    before = _masks(run, epochs[0])
     for previous, epoch in pairwise(epochs):
-        after = _masks(stored, epoch)
-        change = _accuracy(metrics, epoch) - _accuracy(metrics, previous)
+        after = _masks(run, epoch)
+        change = _accuracy(run.metrics, epoch) - _accuracy(run.metrics, previous)
         rows += [
             {
                 "epoch": epoch,
@@ -50,10 +48,9 @@ def jaccard(stored: Stored) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _masks(stored: Stored, epoch: int) -> dict[str, Tensor]:
-    weights = stored.weights(epoch)
-    parameters = stored.config.model.parameters(stored.config.task.shape)
-    layers = {name: weights[name].flatten() for name, parameter in parameters.items() if parameter.role != "bias"}
+def _masks(run: StoredRun, epoch: int) -> dict[str, Tensor]:
+    network = run.network(epoch)
+    layers = {name: network.weights[name].flatten() for name, p in network.parameters.items() if p.role != "bias"}
     layers[ALL] = torch.cat(list(layers.values()))
     return {name: magnitude_mask(layer, RATE) for name, layer in layers.items()}
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ..store.blocks import flag_cell, number_cells
 from ..theory import magnitude_mask
-from .base import Stored, probes
+from .base import StoredRun, probes
 from .checkpoints import at_least
 from .jaccard import RATE
 
@@ -17,16 +17,14 @@ PRUNED = 0.01
 
 
 @probes.register("masks")
-def masks(stored: Stored) -> pd.DataFrame:
+def masks(run: StoredRun) -> pd.DataFrame:
     """Every weight matrix at the last checkpoint with its mask, at most 128 × 128 of it.
 
     The mask of a pruned run is what is left of it (weights that are not 0); that of a dense run is what magnitude pruning of each
     matrix by itself would leave at rate 0.6. `size` is that of the whole matrix.
     """
-    epoch = at_least(stored, 1)[-1]
-    saved = stored.weights(epoch)
-    names = stored.config.model.parameters(stored.config.task.shape)
-    weights = {name: saved[name] for name in names if saved[name].ndim == 2}
+    epoch = at_least(run, 1)[-1]
+    weights = {name: weight for name, weight in run.network(epoch).weights.items() if weight.ndim == 2}
     zeros = sum(int((weight == 0).sum()) for weight in weights.values())
     was_pruned = zeros > PRUNED * sum(weight.numel() for weight in weights.values())
     rows = []

@@ -9,7 +9,7 @@ import pandas as pd
 from ..errors import StoreError
 from ..measures.fourier import amplitudes
 from ..store.blocks import number_cells
-from .base import Stored, probes
+from .base import Network, StoredRun, probes
 from .checkpoints import at_least, thinned
 from .frequencies import modular_task
 
@@ -24,27 +24,25 @@ LARGEST = 128
 
 
 @probes.register("neurons")
-def neurons(stored: Stored) -> pd.DataFrame:
+def neurons(run: StoredRun) -> pd.DataFrame:
     """Weights of the hidden neurons on the operands, and their amplitudes, at up to four checkpoints.
 
     A row is a matrix with a line a neuron: `what` = reads (on 0 … p−1) or spectrum (|F(ω)| of the reads, ω = 0 … ⌊p/2⌋).
     """
     rows = []
-    for epoch in thinned(at_least(stored, 1), CHECKPOINTS):
-        reads = operand_neurons(stored, stored.weights(epoch)).reads[:LARGEST]
+    for epoch in thinned(at_least(run, 1), CHECKPOINTS):
+        reads = operand_neurons(run, run.network(epoch)).reads[:LARGEST]
         rows += [{"epoch": epoch, "what": "reads", **_cells(reads)}]
         rows += [{"epoch": epoch, "what": "spectrum", **_cells(amplitudes(reads))}]
     return pd.DataFrame(rows)
 
 
-def operand_neurons(stored: Stored, weights: dict[str, Tensor]) -> Neurons:
+def operand_neurons(run: StoredRun, network: Network) -> Neurons:
     """The run's hidden neurons on the operands 0 … p−1; StoreError if its model has none to show."""
-    p = modular_task(stored).p
-    found = stored.config.model.neurons(weights)
+    p = modular_task(run).p
+    found = network.config.model.neurons(network.weights)
     if found is None:
-        raise StoreError(
-            f"run {stored.info.id}: model {stored.config.model.kind} has no neurons that read single tokens"
-        )
+        raise StoreError(f"run {run.id}: model {run.config.model.kind} has no neurons that read single tokens")
     return found._replace(reads=found.reads[:, :p])
 
 

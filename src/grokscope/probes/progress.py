@@ -18,7 +18,7 @@ import torch.nn.functional as F
 
 from ..errors import StoreError
 from ..shapes import Float, Int
-from .base import Stored, probes
+from .base import Network, StoredRun, probes
 from .checkpoints import at_least
 from .frequencies import as_words, key_frequencies, modular_task, operand_embedding, projection
 
@@ -40,27 +40,27 @@ class Waves(NamedTuple):
 
 
 @probes.register("progress")
-def progress(stored: Stored) -> pd.DataFrame:
+def progress(run: StoredRun) -> pd.DataFrame:
     """Train and test loss, restricted loss (all pairs) and excluded loss (training set) at every checkpoint, for a + b and a − b.
 
     Key frequencies are those of the last checkpoint: the smallest set that carries 90 % of the power of the operands' embedding
     without its constant part. The net is evaluated on all p² pairs; where there are distractors, with one draw of them that is the
     same at every checkpoint. All losses are cross-entropies, whatever the run was trained with.
     """
-    epochs = at_least(stored, 1)
-    pairs = _all_pairs(stored)
-    key = key_frequencies(operand_embedding(stored, stored.weights(epochs[-1])))
+    epochs = at_least(run, 1)
+    pairs = _all_pairs(run)
+    key = key_frequencies(operand_embedding(run, run.network(epochs[-1])))
     rows = []
     for epoch in epochs:
-        weights = stored.weights(epoch)
-        waves = waves_of(_logits(stored, weights, pairs), pairs.labels, key)
-        train, test = stored.split
-        on_train = _logits(stored, weights, train)
+        network = run.network(epoch)
+        waves = waves_of(_logits(network, pairs), pairs.labels, key)
+        train, test = run.split
+        on_train = _logits(network, train)
         rows.append(
             {
                 "epoch": epoch,
                 "train_loss": _loss(on_train, train.labels),
-                "test_loss": _loss(_logits(stored, weights, test), test.labels),
+                "test_loss": _loss(_logits(network, test), test.labels),
                 "restricted_loss": _loss((waves.constant + waves.key)[pairs.labels], pairs.labels),
                 "excluded_loss": _loss(on_train - waves.key[train.labels], train.labels),
                 "key_frequencies": as_words(key),
@@ -79,16 +79,18 @@ def waves_of(logits: Float[Tensor, "pair class"], answers: Int[Tensor, "pair"], 
     return Waves(projection(classes, frequencies).to(logits) @ mean, mean.mean(0))
 
 
-def _all_pairs(stored: Stored) -> Examples:
-    task = modular_task(stored)
+def _all_pairs(run: StoredRun) -> Examples:
+    task = modular_task(run)
     if task.op not in ROTATIONS:
-        raise StoreError(f"run {stored.info.id} learns a {task.op} b; progress reads runs with task.op = + or -")
+        raise StoreError(f"run {run.id} learns a {task.op} b; progress reads runs with task.op = + or -")
     operands = torch.arange(task.p)
-    return task.examples(torch.cartesian_prod(operands, operands), task.distractors, "test", stored.config.seed)
+    return task.examples(
+        torch.cartesian_prod(operands, operands), task.distractors, "test", run.config.seed_for("data")
+    )
 
 
-def _logits(stored: Stored, weights: dict[str, Tensor], examples: Examples) -> Float[Tensor, "example class"]:
-    return stored.forward(weights, examples).logits.double()
+def _logits(network: Network, examples: Examples) -> Float[Tensor, "example class"]:
+    return network(examples).answers.double()
 
 
 def _loss(logits: Float[Tensor, "example class"], labels: Int[Tensor, "example"]) -> float:

@@ -11,16 +11,16 @@ from ..errors import StoreError
 from ..randomness import stream
 from ..shapes import Bool
 from ..tasks import Examples
-from .base import Stored, probes
+from .base import StoredRun, probes
 from .checkpoints import at_least
-from .examples import accuracy, cross_entropy, look, some
+from .examples import accuracy, cross_entropy, in_detail, some
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 @probes.register("shortcut")
-def shortcut(stored: Stored) -> pd.DataFrame:
+def shortcut(run: StoredRun) -> pd.DataFrame:
     """Accuracy and cross-entropy of the right answer when only some tokens are the example's own, at every checkpoint.
 
     Columns: `side` (train or test sequences) and `kept`, which tokens stay: "everything"; "operands" (what is lost to
@@ -30,23 +30,23 @@ def shortcut(stored: Stored) -> pd.DataFrame:
     fixed places.
     """
     rows = []
-    sets = {side: some(examples) for side, examples in stored.split._asdict().items()}
-    for epoch in at_least(stored, 1):
-        weights = stored.weights(epoch)
+    sets = {side: some(examples) for side, examples in run.split._asdict().items()}
+    for epoch in at_least(run, 1):
+        network = run.network(epoch)
         for side, examples in sets.items():
-            other = examples.inputs[_another(len(examples.labels), stored.config.seed)]
-            for kept, stays in groups(stored, examples).items():
+            other = examples.inputs[_another(len(examples.labels), run.config.seed_for("data"))]
+            for kept, stays in groups(run, examples).items():
                 mixed = examples._replace(inputs=torch.where(stays, examples.inputs, other))
-                out = look(stored, weights, mixed)
+                out = in_detail(network, mixed)
                 found = {"accuracy": accuracy(out, examples), "cross_entropy": cross_entropy(out, examples)}
                 rows.append({"epoch": epoch, "side": side, "kept": kept, **found})
     return pd.DataFrame(rows)
 
 
-def groups(stored: Stored, examples: Examples) -> dict[str, Bool[Tensor, "position"]]:
+def groups(run: StoredRun, examples: Examples) -> dict[str, Bool[Tensor, "position"]]:
     """Which positions stay, by the name of what is kept; the query always does."""
     if examples.informative is None or (examples.informative != examples.informative[0]).any():
-        raise StoreError(f"run {stored.info.id}: shortcut needs a task whose operands stand at fixed, known places")
+        raise StoreError(f"run {run.id}: shortcut needs a task whose operands stand at fixed, known places")
     operands = examples.informative[0]
     query = torch.arange(len(operands)) == len(operands) - 1
     distractors = ~operands & ~query

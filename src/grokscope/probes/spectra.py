@@ -6,7 +6,7 @@ import pandas as pd
 import torch
 
 from ..measures.fourier import amplitudes
-from .base import Stored, probes
+from .base import StoredRun, probes
 from .checkpoints import at_least, thinned
 from .frequencies import key_frequencies, operand_embedding
 from .neurons import operand_neurons
@@ -15,7 +15,7 @@ CHECKPOINTS = 8
 
 
 @probes.register("spectra")
-def spectra(stored: Stored) -> pd.DataFrame:
+def spectra(run: StoredRun) -> pd.DataFrame:
     """Amplitude of every frequency at up to eight checkpoints: mean over neurons, and the share of neurons it is strongest in.
 
     `side` is reads (operands) or writes (classes); `amplitude` the mean of |F(ω)| over neurons; `share` the part of the neurons
@@ -23,10 +23,10 @@ def spectra(stored: Stored) -> pd.DataFrame:
     carries 90 % of the power of the operands' embedding without its constant part.
     """
     tables = []
-    for epoch in thinned(at_least(stored, 1), CHECKPOINTS):
-        weights = stored.weights(epoch)
-        key = key_frequencies(operand_embedding(stored, weights))
-        for side, values in operand_neurons(stored, weights)._asdict().items():
+    for epoch in thinned(at_least(run, 1), CHECKPOINTS):
+        network = run.network(epoch)
+        key = key_frequencies(operand_embedding(run, network))
+        for side, values in operand_neurons(run, network)._asdict().items():
             size = amplitudes(values)
             strongest = size[:, 1:].argmax(1) + 1
             share = torch.bincount(strongest, minlength=size.shape[1]) / len(size)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ..analysis import compare, find_phases, summarise
-from ..config import RunConfig
+from ..config import RunConfig, read_stored_if_possible
 from ..describe import differences, meanings
 from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
@@ -26,7 +26,8 @@ def curves_of(runs: Sequence[RunInfo], arms: Sequence[str]) -> list[RunCurves]:
         if metrics.empty:
             raise StoreError(f"run {run.id} has no measurements yet")
         phases = find_phases(metrics)
-        positions, informative = position_names(RunConfig.from_dict(run.config))
+        config = read_stored_if_possible(run.config, run.id)
+        positions, informative = position_names(config) if config else ([], [])
         curves.append(
             RunCurves(
                 arm=arm,
@@ -46,7 +47,7 @@ def position_names(config: RunConfig) -> tuple[list[str], list[int]]:
     """a, b … for operands where they always stand at the same places, · for distractors, = for the query."""
     if not config.task.knows_informative or not config.model.has_attention:
         return [], []
-    informative = config.task.split(config.seed).test.marked
+    informative = config.task.split(config.seed_for("data")).test.marked
     length = informative.shape[1]
     if bool((informative != informative[0]).any()):
         return [*(f"position {j + 1}" for j in range(length - 1)), "="], []
@@ -103,7 +104,7 @@ def build_page(
     """The page as HTML, and its pictures. `arms` names each run's condition; by default by what differs."""
     if not runs:
         raise ConfigError("runs", "there are none to report on")
-    arms = differences([run.config for run in runs]) if arms is None else arms
+    arms = differences([complete_settings(run) for run in runs]) if arms is None else arms
     table = table_of(runs, arms)
     medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summarise(table, "arm")["median"].items()}
     pictures = standard_pictures(curves_of(runs, arms), medians)
@@ -134,13 +135,20 @@ def build_page(
     return render(page), pictures
 
 
+def complete_settings(run: RunInfo) -> dict[str, Any]:
+    """A run's settings as plain values. Those that did not exist when it was stored have their default, so that runs of several
+    versions can be compared."""
+    config = read_stored_if_possible(run.config, run.id)
+    return config.to_dict() if config else run.config
+
+
 def settings_of(runs: Sequence[RunInfo]) -> list[Setting]:
     """Every setting with its values and meaning."""
-    flat = [flatten(run.config) for run in runs]
-    configs = [RunConfig.from_dict(run.config) for run in runs]
+    flat = [flatten(complete_settings(run)) for run in runs]
     docs: dict[str, str] = {}
-    for config in configs:
-        docs |= meanings(config)
+    for run in runs:
+        config = read_stored_if_possible(run.config, run.id)
+        docs |= meanings(config) if config else {}
     names = dict.fromkeys(name for settings in flat for name in settings)
     rows = []
     for name in names:

@@ -16,7 +16,7 @@ from .checkpoints import Checkpoint, read_checkpoint_file
 from .disk import listing
 from .layout import CONFIG, MANIFEST, STATE, checkpoint_files
 from .lock import is_held
-from .manifest import read_identity
+from .manifest import read_description
 from .state import read_state
 
 
@@ -45,7 +45,7 @@ class RunInfo:
 def read_run(path: str | Path) -> RunInfo:
     """The run in one folder; StoreError if it is damaged."""
     path = Path(path)
-    config, manifest = read_identity(path)
+    config, manifest = read_description(path)
     state = read_state(path)
     status = state.status
     if not state.finished:

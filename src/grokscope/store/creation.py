@@ -15,13 +15,11 @@ from ..errors import StoreError
 from .disk import cannot_write, make_folder, sync_folder, write_json
 from .layout import CHECKPOINTS, CONFIG, MANIFEST, METRICS, STATE
 from .lock import Lock
-from .manifest import new_manifest
 from .state import State
 
 
-def create(run: Path, config: dict[str, Any], device: str) -> Lock | None:
+def create(run: Path, config: dict[str, Any], manifest: dict[str, Any]) -> Lock | None:
     """Make the folder `run` and return its lock, or None when another process made it meanwhile."""
-    manifest = new_manifest(device)
     # The same hidden name for every attempt, so that a killed one leaves nothing that the next would not take over.
     draft = run.with_name(f".new-{run.name}")
     make_folder(draft)

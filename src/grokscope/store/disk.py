@@ -73,6 +73,15 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def rename(path: Path, new: Path) -> None:
+    """Give a file of ours another name in the same folder."""
+    try:
+        os.replace(path, new)
+        sync_folder(new.parent)
+    except OSError as error:
+        raise cannot_write(new, error) from error
+
+
 def remove(path: Path) -> None:
     """Delete a file of ours; one that is already gone is fine."""
     try:

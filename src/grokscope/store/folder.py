@@ -3,20 +3,24 @@
 The checkpoint is the one point at which a save happens or does not. Metrics go to disk before it, so a checkpoint never
 lacks its rows; state.json and the deletion of older checkpoints come after it. Opening a folder brings it back to its
 newest checkpoint: rows beyond are dropped, since they will be trained again, and state.json is renewed.
+
+The same run may be asked for with other settings that do not change its numbers, such as more epochs. If it was finished it is
+not any more: its last checkpoint is kept for good (others may refer to it), then state.json says that it is running, and only
+then config.json changes, so that a run never counts as finished under settings it was not trained with.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import StoreError
 from . import checkpoints, tables
 from .creation import create
-from .disk import check_writable, damaged, make_folder, remove, write, write_json
+from .disk import check_writable, damaged, make_folder, remove, rename, write, write_json
 from .layout import (
     CHECKPOINTS,
     CONFIG,
@@ -30,7 +34,7 @@ from .layout import (
     part_files,
 )
 from .lock import Lock
-from .manifest import difference, read_identity
+from .manifest import difference, new_manifest, read_description
 from .state import State, read_state
 
 if TYPE_CHECKING:
@@ -41,37 +45,55 @@ if TYPE_CHECKING:
 class RunFolder:
     """One run on disk, locked for this process. Use `create_or_open`; close it when done (it is a context manager)."""
 
-    def __init__(self, path: Path, lock: Lock):
+    def __init__(self, path: Path, lock: Lock, config: dict[str, Any]):
+        """config   what is asked for now, known to be the run that the folder holds"""
         self.path = path
         self.id = path.name
         self._lock = lock
         self._newest: CheckpointFile | None = None
         self.state = State()
         """Where the run stands; `state.finished` says that there is nothing left to train."""
+        stored, self.manifest = read_description(path)
+        """What was noted when the run was made."""
         self._verify()
         self._settle()
+        if stored != config:
+            self._change_config(config)
         lock.sign()
 
     @classmethod
-    def create_or_open(cls, runs: str | Path, id: str, config: Mapping[str, Any], *, device: str) -> RunFolder:
+    def create_or_open(
+        cls,
+        runs: str | Path,
+        id: str,
+        config: Mapping[str, Any],
+        *,
+        device: str,
+        identity: Callable[[dict[str, Any]], dict[str, Any]] = lambda config: config,
+        record: Mapping[str, Any] | None = None,
+    ) -> RunFolder:
         """The folder of run `id`, made if there is none yet, ready to go on from its newest checkpoint.
+
+        identity   what of a config tells runs apart; a stored run that has the same, but differs from `config` elsewhere, gets
+                   the new config and is no longer finished
+        record     noted in the manifest when the run is made, e.g. {"threads": 2}
 
         StoreError, and a folder left as it was, when it is being trained by another process, holds another
         configuration, is damaged, foreign or from a newer grokscope, or when it cannot be written.
         """
         path = Path(runs) / id
         check_writable(runs)
-        plain = json.loads(json.dumps(config, allow_nan=False))
+        plain: dict[str, Any] = json.loads(json.dumps(config, allow_nan=False))
         lock = None
         while not path.exists() and lock is None:
-            lock = create(path, plain, device)
+            lock = create(path, plain, new_manifest(device, record))
         if lock is None:
-            stored, _ = read_identity(path)
-            if found := difference(stored, plain):
+            stored, _ = read_description(path)
+            if found := difference(identity(stored), identity(plain)):
                 raise StoreError(f"{path / CONFIG}: holds another configuration ({found})")
             lock = _take(path)
         try:
-            return cls(path, lock)
+            return cls(path, lock, plain)
         except BaseException:
             lock.release()
             raise
@@ -195,6 +217,17 @@ class RunFolder:
         if self.state != read_state(self.path):
             write_json(self.path / STATE, self.state.to_dict())
         self._drop_superseded()
+
+    def _change_config(self, config: dict[str, Any]) -> None:
+        """Take over other settings of the same run; the order of the writes is explained above."""
+        if self.state.finished:
+            if self._newest and not self._newest.kept:
+                kept = checkpoint_file(self.path, self._newest.epoch, kept=True)
+                rename(self._newest.path, kept.path)
+                self._newest = kept
+            self.state = dataclasses.replace(self.state, status="running", serial=self.state.serial + 1)
+            write_json(self.path / STATE, self.state.to_dict())
+        write_json(self.path / CONFIG, config)
 
     def _drop_superseded(self) -> None:
         for file in checkpoint_files(self.path):

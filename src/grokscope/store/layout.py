@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from .disk import is_temporary, listing
 
-SCHEMA = 1
-"""Version of this layout. Raised when an older grokscope could no longer read a new folder."""
+SCHEMA = 2
+"""Version of this layout, and of what config.json may hold. Raised when an older grokscope could no longer read a new folder."""
 
 CONFIG = "config.json"
 MANIFEST = "manifest.json"

@@ -1,4 +1,5 @@
-"""Under what circumstances a run was made: versions, device, commit and time; and whether a folder is ours at all."""
+"""Under what circumstances a run was made: versions, device, commit and time; whether a folder is ours at all, and holds the
+run that is asked for."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,10 @@ from .layout import CONFIG, MANIFEST, SCHEMA
 PACKAGES = ("grokscope", "torch", "numpy", "scipy", "pandas", "pyarrow", "safetensors")
 
 
-def new_manifest(device: str) -> dict[str, Any]:
+def new_manifest(device: str, record: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """record   what else is worth noting, by name"""
     return {
+        **(record or {}),
         "schema": SCHEMA,
         "created": datetime.now(UTC).isoformat(),
         "device": device,
@@ -30,7 +34,7 @@ def new_manifest(device: str) -> dict[str, Any]:
     }
 
 
-def read_identity(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_description(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Config and manifest of a run folder; StoreError when it is foreign, damaged or from a newer grokscope."""
     if not run.is_dir():
         raise StoreError(f"{run}: not a folder")

@@ -15,6 +15,7 @@ from grokscope.models.transformer import Transformer
 from grokscope.papers.structural_inference.audit.pairs import pairs_of
 from grokscope.papers.structural_inference.audit.replay import delta_nec, replay
 from grokscope.priors.constraints import Constraints
+from grokscope.run import Network
 from grokscope.tasks.modular import Modular
 
 TINY = RunConfig(
@@ -38,7 +39,7 @@ def by_hand() -> dict[str, torch.Tensor]:
 
 def test_gamma_by_hand():
     """c = 2 (a flip moves h by 1), L = 1 · 2, Δ_emb = 3 (a = 1, b = 0: v = 3, μ = 0), so γ = 2 / (2 · 3) = 1/3."""
-    found = replay(TINY, by_hand(), 7, pairs_of(TINY))
+    found = replay(Network(config=TINY, weights=by_hand()), 7, pairs_of(TINY))
     assert found.epoch == 7
     assert found.margin == pytest.approx(2)
     assert found.lipschitz == pytest.approx(2, rel=1e-3)
@@ -60,7 +61,7 @@ def test_delta_nec_by_hand():
 
 def test_a_net_that_tells_nothing_apart_has_no_gamma():
     silent = by_hand() | {"W_out": torch.zeros(2, 2)}
-    found = replay(TINY, silent, 1, pairs_of(TINY))
+    found = replay(Network(config=TINY, weights=silent), 1, pairs_of(TINY))
     assert found.margin == 0
     assert found.gamma is None
     assert found.gamma_sampled is None
@@ -74,14 +75,14 @@ def test_attention_on_one_position_alone_leaves_the_spread_finite():
         "W_Q": torch.tensor([[0.0, 0.0], [400.0, 0.0]]),
         "W_K": torch.eye(2),
     }
-    found = replay(TINY, sharp, 1, pairs_of(TINY))
+    found = replay(Network(config=TINY, weights=sharp), 1, pairs_of(TINY))
     assert math.isfinite(found.spread)
     assert found.spread > 0
 
 
 def test_frozen_attention_is_replayed_as_it_was():
     frozen = replace(TINY, constraint=Constraints(attention="oracle"))
-    found = replay(frozen, by_hand(), 1, pairs_of(frozen))
+    found = replay(Network(config=frozen, weights=by_hand()), 1, pairs_of(frozen))
     assert found.mass_worst == pytest.approx(0.5)
     assert found.divergence_worst == pytest.approx(0, abs=1e-9)
 
@@ -100,7 +101,7 @@ def test_the_pair_condition_holds_for_every_net(seed, heads, attention, readout,
     model = Transformer(d=4, d_mlp=6, heads=heads, attention=attention, readout=readout, scope=scope, init_scale=scale)
     config = RunConfig(task=Modular(p=4, distractors=1, alphabet=2, train_size=6), model=model)
     weights = model.init(config.task.shape, torch.Generator().manual_seed(seed))
-    found = replay(config, weights, 0, pairs_of(config))
+    found = replay(Network(config=config, weights=weights), 0, pairs_of(config))
     assert found.lipschitz_sampled <= found.lipschitz * (1 + 1e-9)
     if found.gamma is not None:
         assert found.pair_least >= found.gamma * (1 - 1e-9)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ....settings import require
+from ....settings import require, setting
 from .base import Attention, attentions
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Softmax(Attention):
     """α = softmax(ℓ/τ)."""
 
-    temperature: float = 1.0
+    temperature: float = setting(1.0, since=2)
     """τ; a large one spreads attention evenly."""
 
     def check(self) -> None:

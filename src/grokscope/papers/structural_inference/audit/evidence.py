@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ....analysis import Phases, find_phases
 from ....config import RunConfig
 from ....errors import StoreError
-from ....launch.local import metrics_of
-from ....store import RunInfo, kept_epochs, read_checkpoint
+from ....run import StoredRun
+from ....store import RunInfo
 from .pairs import Pairs, pairs_of
 from .replay import Replay, delta_nec, replay
 
@@ -71,7 +71,7 @@ class Evidence:
     @cached_property
     def informative(self) -> int:
         """k."""
-        return int(self.config.task.split(self.config.seed).test.marked[0].sum())
+        return int(self.config.task.split(self.config.seed_for("data")).test.marked[0].sum())
 
     @property
     def length(self) -> int:
@@ -101,15 +101,15 @@ class Evidence:
 
 def read_evidence(run: RunInfo) -> Evidence:
     """Metrics and replayed checkpoints of one run; StoreError for a run that has none of the one or the other."""
-    config = RunConfig.from_dict(run.config)
-    metrics = finite_rows(metrics_of(run))
+    stored = StoredRun(run)
+    config, metrics = stored.config, finite_rows(stored.metrics)
     if metrics.empty:
         raise StoreError(f"run {run.id} has no measurements yet")
     if "bound" not in metrics or "D" not in metrics:
         raise StoreError(
             f"run {run.id} has no attention with known informative tokens: the theory says nothing about it"
         )
-    saved = kept_epochs(run)
+    saved = stored.epochs
     if not saved:
         raise StoreError(f"run {run.id} has no checkpoint yet")
     pairs = None if getattr(config.model, "layers", 1) > 1 else pairs_of(config)
@@ -117,7 +117,7 @@ def read_evidence(run: RunInfo) -> Evidence:
         reason = LAYERS if getattr(config.model, "layers", 1) > 1 else NO_PAIRS
         return Evidence(id=run.id, config=config, metrics=metrics, obstacle=reason)
     few = pairs.sample(EARLIER)
-    looked = [_replay(run, config, epoch, pairs if epoch == saved[-1] else few) for epoch in saved]
+    looked = [_replay(stored, epoch, pairs if epoch == saved[-1] else few) for epoch in saved]
     replays = [found for found in looked if found is not None]
     return Evidence(
         id=run.id,
@@ -136,9 +136,6 @@ def finite_rows(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics[np.isfinite(metrics[columns].to_numpy(dtype=np.float64)).all(axis=1)]
 
 
-def _replay(run: RunInfo, config: RunConfig, epoch: int, pairs: Pairs) -> Replay | None:
-    saved = read_checkpoint(run, epoch).tensors
-    weights = {name.removeprefix("weight/"): t for name, t in saved.items() if name.startswith("weight/")}
-    if not all(bool(weight.isfinite().all()) for weight in weights.values()):
-        return None
-    return replay(config, weights, epoch, pairs)
+def _replay(stored: StoredRun, epoch: int, pairs: Pairs) -> Replay | None:
+    network = stored.network(epoch)
+    return replay(network, epoch, pairs) if network.is_finite else None

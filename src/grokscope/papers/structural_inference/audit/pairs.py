@@ -53,7 +53,7 @@ class Pairs(NamedTuple):
 
 def pairs_of(config: RunConfig, limit: int = LIMIT) -> Pairs | None:
     """Pairs for one run; None for a task that is not a table of operands, or has no such pairs."""
-    task, seed = config.task, config.seed
+    task, seed = config.task, config.seed_for("data")
     if not isinstance(task, TableTask):
         return None
     rows = draw(task.columns, sum(task.sizes), stream(seed, "split"))[task.sizes[0] :]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ....ops.lookup import plan
 from ....priors.base import pooled_log_attention
 from ....tasks import Examples
 from ....theory import (
@@ -29,8 +28,8 @@ from ....theory import (
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ....config import RunConfig
     from ....models import Output
+    from ....run import Network
     from .pairs import Pairs
 
 CHUNK = 4096
@@ -81,46 +80,34 @@ def delta_nec(informative: int, gamma: float) -> float:
 
 
 @torch.no_grad()
-def replay(config: RunConfig, weights: dict[str, Tensor], epoch: int, pairs: Pairs) -> Replay:
+def replay(network: Network, epoch: int, pairs: Pairs) -> Replay:
     """Measure one checkpoint on the test set and on pairs."""
-    weights = {name: weight.double() for name, weight in weights.items()}
-    inputs = pairs.inputs
-    mine = _look(config, weights, inputs)
+    network, inputs = network.double(), pairs.inputs
+    mine = network(inputs, detail=True)
     assert mine.attention is not None
     heads = mine.attention.shape[1]
     margin, spread, pair_least, steepest = math.inf, 0.0, math.inf, 0.0
     for first, tokens, position in zip(
         *(t.split(CHUNK) for t in (pairs.first, pairs.tokens, pairs.position)), strict=True
     ):
-        other = _look(config, weights, Examples(tokens, inputs.labels[first], inputs.marked[first]))
+        other = network(Examples(tokens, inputs.labels[first], inputs.marked[first]), detail=True)
         one = mine[first]
-        margin = min(margin, output_separation(one.logits, other.logits).min().item())
+        margin = min(margin, output_separation(one.answers, other.answers).min().item())
         spread = max(spread, _gap(one, position).max().item(), _gap(other, position).max().item())
         pair_least = min(pair_least, (_mass(one, position) + _mass(other, position)).min().item())
         steepest = max(steepest, _steepest(one, other))
     log_attention = pooled_log_attention(mine)
     return Replay(
         epoch=epoch,
-        accuracy=(mine.logits.argmax(-1) == inputs.labels).double().mean().item(),
+        accuracy=(mine.answers.argmax(-1) == inputs.labels).double().mean().item(),
         margin=margin,
-        lipschitz=config.model.lipschitz(weights).item(),
+        lipschitz=network.config.model.lipschitz(network.weights).item(),
         lipschitz_sampled=max(steepest, _steepest(mine, mine[torch.arange(len(inputs.inputs)).roll(1)])),
         spread=spread,
         heads=heads,
         pair_least=pair_least,
         mass_worst=least_mass(log_attention.exp(), inputs.marked).min().item(),
         divergence_worst=divergence(oracle_target(inputs.marked, torch.float64), log_attention).max().item(),
-    )
-
-
-def _look(config: RunConfig, weights: dict[str, Tensor], examples: Examples) -> Output:
-    shape = config.task.shape
-    frozen = config.constraint.frozen_attention(examples)
-    return config.model.forward(
-        weights,
-        plan(examples.inputs, shape.vocabulary, max(shape.length, shape.test_length)),
-        frozen=None if frozen is None else frozen.double(),
-        detail=True,
     )
 
 
@@ -149,7 +136,7 @@ def _steepest(one: Output, other: Output) -> float:
     moved = (h - other_h).norm(dim=-1) > 1e-9 * h.norm(dim=-1)
     if not moved.any():
         return 0.0
-    return sampled_lipschitz(h[moved], other_h[moved], one.logits[moved], other.logits[moved]).max().item()
+    return sampled_lipschitz(h[moved], other_h[moved], one.answers[moved], other.answers[moved]).max().item()
 
 
 def _numbers(*values: float) -> list[Tensor]:

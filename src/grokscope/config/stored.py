@@ -1,0 +1,39 @@
+"""Configs of stored runs, which another version may have written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import StoreError
+from .run import RunConfig
+
+_told: set[str] = set()
+
+
+def _once(line: str) -> None:
+    if line not in _told:
+        _told.add(line)
+        print(line, file=sys.stderr)
+
+
+def read_stored(plain: Mapping[str, Any], name: str, tell: Callable[[str], None] = _once) -> RunConfig:
+    """The config of run `name`. Settings that this version does not know are ignored, and named once on stderr.
+
+    StoreError for a run whose components are not registered or whose values are invalid.
+    """
+    config, unknown = RunConfig.stored(plain, name)
+    if unknown:
+        tell(f"run {name}: unknown setting {', '.join(unknown)}: ignored")
+    return config
+
+
+def read_stored_if_possible(plain: Mapping[str, Any], name: str) -> RunConfig | None:
+    """The same; None, and the reason once on stderr, where the run's components are not registered or its values invalid. For
+    pages about many runs, of which one must not block the others."""
+    try:
+        return read_stored(plain, name)
+    except StoreError as error:
+        _once(str(error))
+        return None

@@ -1,0 +1,59 @@
+"""Global randomness inside a run is an error: a run could neither be repeated nor resumed, and its neighbours would share it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ..errors import ConfigError
+
+ADVICE = "draw from the key that forward, update, penalty and measures are given, such as key.uniform(purpose, shape)"
+
+
+class _Watch(TorchDispatchMode):
+    """Every operation passes here."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if torch.Tag.nondeterministic_seeded in func.tags and given.get("generator") is None:
+            raise _refused(f"{func.overloadpacket.__name__} draws from PyTorch's global generator")
+        return func(*args, **given)
+
+
+@contextmanager
+def no_global_randomness() -> Iterator[None]:
+    """Inside, an operation that draws from PyTorch's global generator raises at its own line. It is slow: for one step."""
+    try:
+        with _Watch():
+            yield
+    except RuntimeError as error:
+        if "randomness error mode" not in str(error):  # vmap sees it first
+            raise
+        raise _refused("an operation draws from PyTorch's global generator") from error
+
+
+def global_states() -> dict[str, object]:
+    """Where the global generators stand: what must be the same after a stretch of training as before it."""
+    numpy = np.random.get_state(legacy=False)["state"]
+    return {
+        "PyTorch": torch.random.get_rng_state().numpy().tobytes(),
+        "NumPy": (numpy["key"].tobytes(), numpy["pos"]),
+        "Python": random.getstate(),
+    }
+
+
+def check_global_states(before: dict[str, object]) -> None:
+    """The cheap check of every stretch of training: no global generator may have moved."""
+    for name, state in global_states().items():
+        if state != before[name]:
+            raise _refused(f"the run drew from the global generator of {name}")
+
+
+def _refused(what: str) -> ConfigError:
+    return ConfigError("randomness", f"{what}; {ADVICE}")

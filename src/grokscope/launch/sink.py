@@ -1,0 +1,78 @@
+"""A fleet's sink that writes to a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..analysis import run_times
+from ..config import RunConfig
+from ..store import RunFolder
+from .remaining import replay
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class RunWriter:
+    """Opens the folder when the run's turn comes."""
+
+    def __init__(self, runs: str | Path, config: RunConfig, device: str, record: dict[str, Any] | None = None):
+        """record   what else goes into the manifest of a new run"""
+        self.runs, self.config, self.device, self.record = runs, config, device, record
+        self.folder: RunFolder | None = None
+        self.history: list[dict[str, float]] = []
+        """Epoch and accuracies of every row, for the summary."""
+
+    def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
+        self.folder = RunFolder.create_or_open(
+            self.runs,
+            self.config.id,
+            self.config.to_dict(),
+            device=self.device,
+            identity=RunConfig.identity_of,
+            record=self.record,
+        )
+        saved = self.folder.latest_checkpoint()
+        if saved is None:
+            self.history = []
+            return None
+        rows = self.folder.metrics().to_pylist()
+        self.history = _history(rows)
+        # the stop rule may be another one than the checkpoint was saved with
+        return saved.epoch, saved.metadata | {"held_since": replay(self.config, rows).held_since}, saved.tensors
+
+    def save(
+        self,
+        *,
+        epoch: int,
+        rows: list[dict[str, float]],
+        tensors: dict[str, Tensor],
+        metadata: dict[str, Any],
+        status: str,
+        keep: bool,
+    ) -> None:
+        assert self.folder is not None
+        history = self.history + _history(rows)
+        summary = _summary(history, self.config.stop.window)
+        seconds = metadata["seconds"]
+        self.folder.save(epoch, rows, tensors, metadata, summary, status=status, seconds=seconds, keep=keep)
+        self.history = history
+
+    def close(self) -> None:
+        if self.folder is not None:
+            self.folder.close()
+
+
+def _summary(history: list[dict[str, float]], window: int) -> dict[str, Any]:
+    """t_mem, t_grok and the last accuracies, as `grokscope runs` shows them."""
+    import pandas as pd
+
+    if not history:
+        return {}
+    accuracies = {name: history[-1][name] for name in ("train_accuracy", "test_accuracy")}
+    return run_times(pd.DataFrame(history), window=window).to_dict() | accuracies
+
+
+def _history(rows: list[dict[str, Any]]) -> list[dict[str, float]]:
+    return [{key: row[key] for key in ("epoch", "seconds", "train_accuracy", "test_accuracy")} for row in rows]

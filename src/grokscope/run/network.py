@@ -1,0 +1,75 @@
+"""A run's network, ready to be called: weights as the model computes with them, frozen attention and precision as trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..fleet.data import batch_of, with_plan
+from ..fleet.forward import Forward
+from ..priors.base import pooled_log_attention
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..config import RunConfig
+    from ..models import Output, Parameter
+    from ..shapes import Float
+    from ..tasks import Examples
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """Call it with examples. TF32 is a GPU's rounding: elsewhere such a network computes in float32."""
+
+    config: RunConfig
+    weights: dict[str, Tensor]
+    """Pruned weights are 0, and scores (edge-popup) have been turned into the subnetwork that they choose."""
+    mask: Mapping[str, Tensor] = field(default_factory=lambda: MappingProxyType({}))
+    """Which weights live, of a pruned network; empty for a dense one."""
+
+    @classmethod
+    def from_tensors(cls, config: RunConfig, saved: Mapping[str, Tensor]) -> Network:
+        """The network in a checkpoint."""
+        own, mask = _named(saved, "weight/"), _named(saved, "mask/")
+        return cls(config=config, weights=config.ticket.effective(own), mask=mask)
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """Shape, role and part of each weight."""
+        return self.config.model.parameters(self.config.task.shape)
+
+    def with_weights(self, weights: dict[str, Tensor]) -> Network:
+        """The same network with other weights, for example pruned further."""
+        return replace(self, weights=weights)
+
+    def double(self) -> Network:
+        """In float64 throughout, whatever precision it was trained with."""
+        config = replace(self.config, precision="float32")  # no autocast
+        return replace(self, config=config, weights={name: weight.double() for name, weight in self.weights.items()})
+
+    @property
+    def is_finite(self) -> bool:
+        return all(bool(weight.isfinite().all()) for weight in self.weights.values())
+
+    @torch.no_grad()
+    def __call__(self, examples: Examples, **how: Any) -> Output:
+        """A forward pass without gradients; `how` as in `Model.forward`."""
+        shape, dtype = self.config.task.shape, next(iter(self.weights.values())).dtype
+        batch = with_plan(batch_of(self.config, examples), shape.vocabulary, max(shape.length, shape.test_length))
+        for name in ("frozen", "vectors"):
+            if name in batch:
+                batch[name] = batch[name].to(dtype)
+        return Forward(self.config)(self.weights, batch, **how)
+
+    def attention(self, examples: Examples) -> Float[Tensor, "example position"]:
+        """Of the query, averaged over heads."""
+        return pooled_log_attention(self(examples)).exp()
+
+
+def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
