@@ -70,13 +70,13 @@ class Transformer(Fused, Bounded):
     layers: int = 1
     """Blocks of attention and MLP."""
     attention: Attention = component(attentions, Softmax)
-    """How attention logits become weights."""
+    """How attention logits become weights: softmax(ℓ/τ), or linear ReLU attention α_j ∝ relu(ℓ_j)."""
     positions: PositionEncoding = component(position_encodings, Learned, since=2)
-    """How the model knows where a token stands."""
+    """How the model knows where a token stands: learned vectors, rotary queries and keys, or not at all."""
     mlp: FeedForward = component(mlps, ReLU, since=2)
     """The MLP behind attention."""
     readout: Readout = component(readouts, Residual)
-    """What the MLP reads, and how its output becomes logits."""
+    """residual: x = e_q + h, x + MLP(x), unembedding; minimal: logits = MLP(h)."""
     scope: Literal["query", "causal"] = "query"
     """query: only the query attends; causal: every position attends to itself and what came before."""
     init_scale: float = 1.0
