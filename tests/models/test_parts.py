@@ -17,6 +17,7 @@ from grokscope.models.parts import Attention, PositionEncoding, Readout
 from grokscope.models.parts.attention.linear import Linear
 from grokscope.models.parts.attention.softmax import Softmax
 from grokscope.models.parts.mlp.gelu import GELU
+from grokscope.models.parts.mlp.relu import ReLU
 from grokscope.models.parts.positions.rotary import Rotary
 from grokscope.models.transformer import Transformer
 from grokscope.ops.lookup import plan
@@ -162,7 +163,7 @@ class Sloped(PositionEncoding):
     """A bias that falls with distance, twice as fast in each head as in the one before."""
 
     def bias(self, heads, query, back):
-        slopes = 2.0 ** torch.arange(heads)
+        slopes = 2.0 ** torch.arange(heads, device=back.device)
         return -slopes[:, None, None] * (back - query[:, None])
 
 
@@ -204,6 +205,29 @@ def test_gelu_is_no_steeper_than_it_says():
     z = torch.linspace(-6, 6, 20_001, dtype=torch.double, requires_grad=True)
     (slope,) = torch.autograd.grad(F.gelu(z).sum(), z)
     assert 0.998 * GELU.slope < slope.abs().max() <= GELU.slope
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gated(ReLU):
+    """relu(x W_in) · (x W_gate)"""
+
+    def parameters(self, sizes):
+        return super().parameters(sizes) | {"W_gate": Parameter((sizes.d, sizes.d_mlp), "matrix", 0.1, "mlp")}
+
+    def hidden(self, x, weights):
+        return super().hidden(x, weights) * (x @ weights["W_gate"])
+
+
+def test_neurons_are_those_of_an_mlp_of_two_matrices():
+    for mlp, known in ((ReLU(), True), (GELU(), True), (Gated(), False)):
+        model = Transformer(d=8, d_mlp=16, mlp=mlp)
+        assert (model.neurons(setup(model)[0]) is not None) == known
+
+
+def test_a_bf16_rotation_has_all_digits():
+    x, back = torch.randn(40, 8).bfloat16(), torch.arange(39, -1, -1)
+    turned = Rotary().turn(x, back)
+    torch.testing.assert_close(turned, Rotary().turn(x.double(), back).float(), rtol=1e-4, atol=1e-4)
 
 
 def test_gelu_in_the_transformer():
@@ -321,3 +345,20 @@ def test_an_attention_without_a_sensitivity_logs_no_bound(tiny):
     assert not any("bound" in name for name in table)
     assert table["grad_logit"][0] > 0 and table["grad_M"][0] > 0
     assert sum(table[f"attention_{j}"][0] for j in range(5)) == pytest.approx(1, rel=1e-5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("precision", ["float32", "tf32"])
+@pytest.mark.parametrize("variant", [*FUSED, *PLAIN, {"positions": Sloped(), "scope": "causal"}], ids=str)
+def test_a_gpu_fleet_stays_near_the_plain_run(tiny, variant, precision):
+    config = replace(tiny, model=Transformer(d=16, d_mlp=32, **variant), precision=precision)
+    program = Program(config, 3, torch.device("cuda"))
+    alone = Program(replace(config, precision="float32"), 1, torch.device("cpu"), fuse=False)
+    for lane in range(3):
+        program.load(lane, replace(config, seed=lane), lane_data(replace(config, seed=lane)))
+    alone.load(0, replace(config, seed=1), lane_data(replace(config, seed=1)))
+    for _ in range(10):
+        program.train_epoch()
+        alone.train_epoch()
+    assert (program.flat[1].cpu() - alone.flat[0]).norm() < 0.02 * alone.flat[0].norm()
+    assert all(math.isfinite(value) for values in program.evaluate().values() for value in values)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+_HIDDEN = FeedForward.hidden
+
+
 class Bounded(Tables):
     """A transformer with bounds on how fast its answers change, and gradients that need no autograd."""
 
@@ -79,15 +82,14 @@ class Bounded(Tables):
     def neurons(self, weights: dict[str, Tensor]) -> Neurons | None:
         """Reads W_E W_V W_in of the operands, which are the first tokens, as many as there are classes; writes W_out W_U.
 
-        None for several layers or heads, and where a normalisation stands between a token and the MLP.
+        None for several layers or heads, where a normalisation stands between a token and the MLP, and for an MLP or a read-out
+        that is not made of these matrices.
         """
-        linear = not PATHS[self.norm] & {"value", "mlp"}
-        writes = self.readout.writes(weights)
-        if writes is None or self.layers > 1 or self.heads > 1 or not linear:
+        linear = not PATHS[self.norm] & {"value", "mlp"} and type(self.mlp).hidden is _HIDDEN
+        writes = self.readout.writes(weights) if linear else None
+        if writes is None or self.layers > 1 or self.heads > 1 or writes.shape[1] > weights["W_E"].shape[0]:
             return None
         classes = writes.shape[1]
-        if classes > weights["W_E"].shape[0]:
-            return None
         reads = weights["W_E"][:classes] @ weights["W_V"] @ weights["W_in"]
         return Neurons(reads.mT, self.readout_scale * writes)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ....settings import require
+from ..base import in_full
 from .base import PositionEncoding, position_encodings
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Rotary(PositionEncoding):
         require(width % 2 == 0, "positions", f"rotary positions turn pairs of coordinates, and a head is {width} wide")
 
     def turn(self, x: Tensor, back: Tensor) -> Tensor:
-        half = x.shape[-1] // 2
+        x, half = in_full(x), x.shape[-1] // 2  # angles need more digits than bf16 has
         rate = self.base ** -(torch.arange(half, dtype=x.dtype, device=x.device) / half)
         angle = -back.to(x.dtype)[:, None] * rate
         first, second = x[..., :half], x[..., half:]
