@@ -1,6 +1,6 @@
 """The measured part of docs/speed.md and its pictures, from results/speed/*.json: `python -m tools.speed_page [--check]`.
 
-Between `<!-- measured: NAME -->` and `<!-- end -->` stands what NAME.json gives; all else in the page is written by hand.
+What is between `<!-- measured: NAME -->` and `<!-- end -->` is generated from NAME.json; the rest is written by hand.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .analysis import runs_of, verdict_in_words
+from .analysis import DEFAULT, runs_of, verdict_in_words
 from .config import RunConfig
 from .models.transformer import Transformer
 from .optim.adamw import AdamW
@@ -36,11 +36,13 @@ class Result:
 
     verdict: str
     claims: dict[str, bool]
+    criterion: dict[str, Any]
+    """The one that the times of the runs were found by."""
     page: Path
     runs: list[dict[str, Any]]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"verdict": self.verdict, "claims": self.claims, "page": str(self.page), "runs": self.runs}
+        return {**asdict(self), "page": str(self.page)}
 
 
 def configs(seeds: Sequence[int]) -> list[RunConfig]:
@@ -81,6 +83,7 @@ def write(runs: Sequence[RunInfo], output: Path, *, command: str) -> Result:
     return Result(
         verdict=verdict.text,
         claims=verdict.claims,
+        criterion=DEFAULT.to_dict(),
         page=page,
         runs=table.astype(object).where(table.notna(), None).to_dict("records"),
     )

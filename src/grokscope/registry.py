@@ -76,3 +76,9 @@ def is_code(value: object) -> bool:
 def _methods(cls: type) -> dict[str, Any]:
     """The methods and properties of a class, as they stand in it or in its bases."""
     return {n: value for base in reversed(cls.__mro__) for n, value in vars(base).items() if is_code(value)}
+
+
+def import_tree(package: str) -> None:
+    """Import every module of a package and of its subpackages, so that what they register is there."""
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        importlib.import_module(module.name)

@@ -33,7 +33,7 @@ def arm(summary: pd.DataFrame, name: object) -> pd.Series:
 def test_summary_counts_the_censored() -> None:
     summary = summarise(RUNS, "prior.target")
     assert summary["runs"].tolist() == [3, 4, 2]
-    assert summary["never"].tolist() == [1, 0, 2]
+    assert summary["censored"].tolist() == [1, 0, 2]
     assert summary.index.name == "prior.target"
     assert summary.index.tolist()[1:] == ["oracle", "adversarial"]
 

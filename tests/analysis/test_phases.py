@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grokscope.analysis import Phases, Span, find_phases
+from grokscope.analysis import FIRST_TOUCH, Criterion, Phases, Span, find_phases
 
 LAST = 2000
 EPOCHS = np.arange(0, LAST + 1, 10)
@@ -107,8 +107,7 @@ def test_never_grokked_and_still_on_the_plateau() -> None:
     phases = find_phases(run(FALLS_FOR_GOOD, t_grok=NEVER))
     assert phases.borders == [Span("memorisation", 0, 200), Span("plateau", 200, LAST)]
     assert phases.loss_bump is None
-    assert "still on at the end of the run" in phases.describe()[1]
-    assert phases.describe()[3] == "Grokking: never grokked by epoch 2000."
+    assert "still on at the last evaluation" in phases.describe()[1]
 
 
 def test_never_grokked_though_the_signal_came_back() -> None:
@@ -122,12 +121,43 @@ def test_never_grokked_though_the_signal_came_back() -> None:
 def test_never_memorised() -> None:
     phases = find_phases(run(STORY, t_mem=NEVER, t_grok=NEVER))
     assert phases.borders == [Span("memorisation", 0, LAST)]
-    assert phases.describe() == [
-        "Memorisation: train accuracy did not reach 99 % by epoch 2000.",
-        "Plateau: none, the run did not memorise.",
+    assert phases.describe(status="done") == [
+        "Memorisation (train accuracy ≥ 99 %, held 100 epochs): never by epoch 2,000.",
+        "Plateau: none, the run has not memorised.",
         "Resurgence: none, there was no plateau to come back from.",
-        "Grokking: never grokked by epoch 2000.",
+        "Grokking (test accuracy ≥ 99 %, held 100 epochs): never by epoch 2,000.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("done", "never by epoch 2,000"),
+        ("stopped", "not by epoch 2,000 (stopped)"),
+        ("running", "not by epoch 2,000 (still running)"),
+        ("diverged", "not by epoch 2,000 (diverged)"),
+        ("grokked", "not by epoch 2,000 (ended by the stop rule)"),
+        ("", "not by epoch 2,000"),
+    ],
+)
+def test_never_is_said_only_of_a_run_that_was_trained_to_its_last_epoch(status: str, words: str) -> None:
+    phases = find_phases(run(STORY, t_mem=NEVER, t_grok=NEVER))
+    first, *_, last = phases.describe(status=status)
+    assert first == f"Memorisation (train accuracy ≥ 99 %, held 100 epochs): {words}."
+    assert last == f"Grokking (test accuracy ≥ 99 %, held 100 epochs): {words}."
+
+
+def test_phases_go_by_the_criterion() -> None:
+    table = run(STORY)
+    table.loc[table["epoch"] == 100, "train_accuracy"] = 1.0  # a touch
+    table.loc[table["epoch"] == 1300, "test_accuracy"] = 1.0
+    held, touched = find_phases(table), find_phases(table, FIRST_TOUCH)
+    assert (held.t_mem, held.t_grok) == (200, 1500)
+    assert (touched.t_mem, touched.t_grok) == (100, 1300)
+    assert touched.resurgence is not None and touched.resurgence.end == 1300
+    assert touched.describe(FIRST_TOUCH)[0] == "Memorisation (train accuracy ≥ 99 %, first touch): at epoch 100."
+    lower = find_phases(table.assign(test_accuracy=table["test_accuracy"] * 0.96), Criterion(threshold=0.95))
+    assert lower.t_grok == 1500
 
 
 def test_generalised_before_it_memorised() -> None:
@@ -169,10 +199,10 @@ def test_a_run_without_evaluations_is_refused() -> None:
 def test_sentences_of_the_whole_story() -> None:
     phases = Phases(t_mem=200, t_c=1120, t_grok=1500, last_epoch=2000, fall=0.0123, rise=9.87, loss_bump=1.25)
     assert phases.describe() == [
-        "Memorisation: train accuracy reached 99 % at epoch 200.",
-        "Plateau: lasted epochs 200 to 1120; the attention gradient fell to 1.2 % of its peak.",
-        "Resurgence: from epoch 1120 to 1500; the attention gradient rose 9.9×. Train loss rose to 1.25× its minimum.",
-        "Grokking: test accuracy reached 99 % at epoch 1500.",
+        "Memorisation (train accuracy ≥ 99 %, held 100 epochs): at epoch 200.",
+        "Plateau: lasted epochs 200 to 1,120; the attention gradient fell to 1.2 % of its peak.",
+        "Resurgence: from epoch 1,120 to 1,500; the attention gradient rose 9.9×. Train loss rose to 1.25× its minimum.",
+        "Grokking (test accuracy ≥ 99 %, held 100 epochs): at epoch 1,500.",
     ]
 
 

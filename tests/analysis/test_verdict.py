@@ -5,12 +5,14 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from grokscope.analysis import Run, Verdict, runs_of, verdict_in_words
+from grokscope.analysis import Criterion, Run, Verdict, runs_of, verdict_in_words
 
 
-def arm(t_mem: list[int | None], t_grok: list[int | None], accuracy: float = 1.0, epoch: int = 1200) -> list[Run]:
+def arm(
+    t_mem: list[int | None], t_grok: list[int | None], accuracy: float = 1.0, epoch: int = 1200, status: str = "done"
+) -> list[Run]:
     return [
-        Run(seed=seed, t_mem=mem, t_grok=grok, epoch=epoch, test_accuracy=accuracy)
+        Run(seed=seed, t_mem=mem, t_grok=grok, epoch=epoch, test_accuracy=accuracy, status=status)
         for seed, (mem, grok) in enumerate(zip(t_mem, t_grok, strict=True))
     ]
 
@@ -160,6 +162,31 @@ def test_never_is_no_claim_when_the_run_was_cut_short() -> None:
     assert not verdict(adversarial=arm([400] * 3, [None] * 3, epoch=600)).claims["adversarial_never"]
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("stopped", ", 2 stopped"),
+        ("running", ", 2 still running"),
+        ("diverged", ", 2 diverged"),
+        ("grokked", ", 2 ended by the stop rule"),
+    ],
+)
+def test_never_is_not_said_of_runs_that_were_not_trained_to_their_last_epoch(status: str, words: str) -> None:
+    runs = arm([400] * 2, [None] * 2, accuracy=0.03, status=status)
+    seen = verdict(no_prior=runs, adversarial=runs)
+    assert "never" not in seen.text
+    assert f"it had not generalised by epoch 1200 (0 of 2 seeds{words}; test accuracy 3 %)" in seen.sentences[0]
+    assert f"but had not generalised by epoch 1200 (0 of 2 seeds{words}; test accuracy 3 %)" in seen.sentences[2]
+    assert not seen.claims["adversarial_never"]
+    some = verdict(oracle=[*arm([50], [200]), *arm([50], [None], status=status)])
+    assert f"not by epoch 1200 in the rest{words.replace('2', '1')})" in some.sentences[1]
+
+
+def test_the_threshold_is_that_of_the_criterion() -> None:
+    seen = verdict_in_words(NO_PRIOR, ORACLE, ADVERSARIAL, criterion=Criterion(threshold=0.95))
+    assert "test accuracy passed 95 % at epoch 800" in seen.text and "99 %" not in seen.text
+
+
 def test_almost_there_does_not_read_as_there() -> None:
     seen = verdict(adversarial=arm([400], [None], accuracy=0.9896))
     assert seen.sentences[2].endswith("never generalised by epoch 1200 (0 of 1 seed; test accuracy 98.9 %).")
@@ -177,10 +204,17 @@ def test_an_empty_arm_is_refused() -> None:
 
 def test_runs_from_a_table() -> None:
     table = pd.DataFrame(
-        {"seed": [0, 1], "t_mem": [75, 80], "t_grok": [800, None], "epoch": [900, 1200], "test_accuracy": [1.0, 0.25]}
+        {
+            "seed": [0, 1],
+            "t_mem": [75, 80],
+            "t_grok": [800, None],
+            "epoch": [900, 1200],
+            "test_accuracy": [1.0, 0.25],
+            "status": ["grokked", "stopped"],
+        }
     )
     assert runs_of(table) == [
-        Run(seed=0, t_mem=75, t_grok=800, epoch=900, test_accuracy=1.0),
-        Run(seed=1, t_mem=80, t_grok=None, epoch=1200, test_accuracy=0.25),
+        Run(seed=0, t_mem=75, t_grok=800, epoch=900, test_accuracy=1.0, status="grokked"),
+        Run(seed=1, t_mem=80, t_grok=None, epoch=1200, test_accuracy=0.25, status="stopped"),
     ]
     assert runs_of(table.astype({"t_grok": "Int64"})) == runs_of(table)

@@ -56,17 +56,18 @@ def test_train_runs_show_report(run, tmp_path):
     code, out, _ = run("runs", "--json")
     assert json.loads(out) == trained
     assert [set(r) for r in trained] == [
-        {"id", "config", "status", "epoch", "t_mem", "t_grok", "train_accuracy", "test_accuracy"}
+        {"id", "config", "status", "epoch", "t_mem", "t_grok", "criterion", "train_accuracy", "test_accuracy"}
     ] * 2
     assert [(r["config"]["seed"], r["status"], r["epoch"]) for r in trained] == [(0, "done", 10), (1, "done", 10)]
     code, out, _ = run("runs")
     assert all(r["id"] in out for r in trained)
     code, out, _ = run("show", trained[0]["id"][:8])
     assert code == 0
-    assert "never grokked by epoch 10" in out.lower().replace("did not grok", "never grokked")
+    assert "Grokking (test accuracy ≥ 99 %, held 100 epochs): never by epoch 10." in out
     assert "task.p" in out
     code, out, _ = run("show", trained[0]["id"], "--json")
     assert json.loads(out)["last"]["epoch"] == 10
+    assert json.loads(out)["summary"]["criterion"] == trained[0]["criterion"]
     code, out, _ = run("report", trained[0]["id"], trained[1]["id"], "-o", tmp_path / "out" / "page.html")
     assert code == 0
     page = (tmp_path / "out" / "page.html").read_text()
@@ -267,9 +268,10 @@ def test_demo_end_to_end(run, tmp_path, monkeypatch):
     result = json.loads(out)
     assert set(result["claims"]) == {"delayed", "oracle_sooner", "adversarial_never"}
     assert len(result["runs"]) == 6
+    assert result["criterion"] == {"threshold": 0.99, "clock": "held", "window": 100}
     page = (tmp_path / "demo" / "index.html").read_text()
     assert "mod 7" in page
-    assert sorted(p.suffix for p in (tmp_path / "demo").glob("accuracy_and_divergence.*")) == [".png", ".svg"]
+    assert sorted(p.suffix for p in (tmp_path / "demo").glob("accuracy.*")) == [".png", ".svg"]
     code, out, _ = run("demo", "--seeds", "2", "-o", tmp_path / "demo")
     assert code == 0
     assert "page:" in out
@@ -287,3 +289,15 @@ def test_a_ticket_from_the_command_line(run, tmp_path):
     assert code == 2 and err.strip() == f"run {dense} has no checkpoint of epoch 7, only of 5, 10"
     code, _, err = run("train", *TINY, "--rate", "0.5")
     assert code == 2 and err.startswith("--rate: is for --ticket RUN@EPOCH")
+
+
+def test_a_report_shows_the_figures_that_are_asked_for(run, tmp_path):
+    assert run("train", *TINY)[0] == 0
+    code, _, err = run("report", "--figure", "mlp-norm", "--figure", "si-bump", "-o", tmp_path / "two.html")
+    assert code == 0, err
+    page = (tmp_path / "two.html").read_text()
+    assert page.count("<figure") == 2
+    assert page.index("Norm of the MLP") < page.index("Train loss before grokking")
+    code, _, err = run("report", "--figure", "mlp-nrom", "-o", tmp_path / "none.html")
+    assert code == 2 and err.count("\n") == 1 and "mlp-norm" in err
+    assert not (tmp_path / "none.html").exists()

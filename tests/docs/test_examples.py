@@ -1,7 +1,9 @@
 """The example on each page is saved as a file, loaded as a user would, listed and trained, with the page's own commands."""
 
+import base64
 import json
 import math
+import re
 import subprocess
 import sys
 
@@ -109,6 +111,25 @@ def test_the_example_task_is_learnt_and_the_example_measure_logged(tmp_path):
     assert table["train_accuracy"].iloc[-1] > 0.9
     assert table["train_confidence"].between(1 / 37, 1).all()
     assert table["train_confidence"].iloc[-1] > table["train_confidence"].iloc[0]
+
+
+def test_the_example_figure_is_drawn_on_report_pages(tmp_path):
+    page = DOCS / "adding-a-figure.md"
+    (code,) = blocks(page, "python")
+    assert len(code.splitlines()) <= 40
+    (tmp_path / "my_figure.py").write_text(code, encoding="utf-8")
+    (tmp_path / "docs").symlink_to(DOCS)
+    lines = commands(page)
+    calls = [lines[0][1:], *(words[3:] for words in lines[1:])]  # one process: the file is loaded by the first only
+    listed, *_ = run([[*words, *(SMALL if "train" in words else [])] for words in calls], tmp_path)
+    about = code.split('Figure:\n    """')[1].split('"""')[0]
+    assert listed == f"gap\n    {about}\n"
+    caption = re.search(r'caption="(.*)"', code)[1]
+    alone, after = ((tmp_path / name).read_text(encoding="utf-8") for name in ("gap.html", "all.html"))
+    assert [html.count("<figure") for html in (alone, after)] == [1, 6]
+    assert all("Generalisation gap" in html and caption in html for html in (alone, after))
+    drawn = base64.b64decode(re.search(r"data:image/svg\+xml;base64,([\w+/=]+)", alone)[1]).decode()
+    assert "training − test accuracy" in re.sub(r"<!--|-->", "", drawn)
 
 
 def test_the_loop_of_ones_own_runs_and_keeps_the_bound(capsys):

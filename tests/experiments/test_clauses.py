@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom
 from tables import runs_of
 
 from grokscope.analysis import kaplan_meier, sample
@@ -62,10 +62,19 @@ def test_other_clocks_read_other_columns():
     assert list(times(table, "a", TOTAL).time) == [1100, 1200, 11000]
 
 
+def test_never_is_not_said_of_an_arm_whose_runs_diverged():
+    table = runs_of(none=[None, None], all_of_them=[1000]).assign(status=["done", "diverged", "grokked"])
+    assert say(table, "none") == "none: not by 10,000 (0/2, 1 diverged)"
+    assert say(table, "all of them") == "all of them: 1,000 (1,000–1,000; 1/1)"
+    assert say(table.assign(status="done"), "none") == "none: never by 10,000 (0/2)"
+
+
 @pytest.mark.parametrize(("true", "count"), [(0, 5), (5, 5), (3, 7), (1, 10)])
 def test_the_interval_of_a_share_is_exact(true, count):
-    expected = binomtest(true, count).proportion_ci(0.95, method="exact")
-    assert share_interval(true, count) == pytest.approx((expected.low, expected.high))
+    """Clopper and Pearson: at either end of the interval what was seen, or more extreme, has a probability of 2.5 %."""
+    low, high = share_interval(true, count)
+    assert binom.sf(true - 1, count, low) == pytest.approx(0.025) if true else low == 0
+    assert binom.cdf(true, count, high) == pytest.approx(0.025) if true < count else high == 1
 
 
 def test_what_is_said_of_a_share():

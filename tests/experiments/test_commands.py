@@ -45,6 +45,7 @@ def test_shared_runs_are_trained_once_and_everything_is_counted(toys, run, tmp_p
     assert files == {"about.json", "runs.parquet", "curves.parquet", "toy-a-times.svg", "toy-a-times.png"}
     about = json.loads((tmp_path / "results" / "toy-a" / "quick" / "about.json").read_text())
     assert (about["runs"], about["run_steps"]) == (4, 80)
+    assert about["criterion"] == {"threshold": 0.99, "clock": "held", "window": 100}
 
     code, out, err = run("reproduce", "toy-a", "--quiet", "--device", "cpu")
     assert code == 0 and "\n0 optimizer steps were trained now, in " in out
@@ -52,6 +53,7 @@ def test_shared_runs_are_trained_once_and_everything_is_counted(toys, run, tmp_p
     code, out, err = run("claims", "--scale", "quick")
     assert code == 0, err
     assert "2 experiments at quick size: 6 runs, 120 optimizer steps in " in out
+    assert "Time of grokking: test accuracy ≥ 99 %, held 100 epochs. t_gen and τ_grok: the same at 95 %." in out
     assert "plain: never by " in out and " s (0/2)" in out  # priced
 
     code, out, err = run("claims", "--scale", "quick", "--json")

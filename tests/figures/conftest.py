@@ -44,6 +44,7 @@ def make_run(
         "phases": [("memorisation", 0, 50), ("plateau", 50, t_grok)] + ([("grokking", t_grok, None)] if t_grok else []),
         "t_mem": 50,
         "t_grok": t_grok,
+        "status": "done" if t_grok is None else "grokked",
         "positions": ("a", "distractor 1", "b", "="),
         "informative": (0, 2),
     }

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grokscope.errors import ConfigError
 from grokscope.figures.data import RunCurves, by_arm, middle, need, recorded, together
-from grokscope.figures.layout import outcomes, short_number, wrapped
+from grokscope.figures.panels import outcomes, short_number, wrapped
 from grokscope.figures.phases import phase_names
 
 
@@ -87,7 +87,22 @@ def test_outcomes_in_words(runs, make):
         "adversarial": "0 of 3 grokked by epoch 1,000",
     }
     assert outcomes([make("one", t_grok=1234)]) == {"one": "grokked at epoch 1,234"}
-    assert outcomes([make("one", t_grok=None)]) == {"one": "not grokked by epoch 1,000"}
+    assert outcomes([make("one", t_grok=None)]) == {"one": "never grokked by epoch 1,000"}
+
+
+@pytest.mark.parametrize(
+    ("status", "one", "three"),
+    [
+        ("stopped", " (stopped)", ", 2 stopped"),
+        ("running", " (still running)", ", 2 still running"),
+        ("diverged", " (diverged)", ", 2 diverged"),
+        ("", "", ""),
+    ],
+)
+def test_never_is_not_said_of_runs_that_were_not_trained_to_their_last_epoch(make, status, one, three):
+    assert outcomes([make("one", t_grok=None, status=status)]) == {"one": f"not grokked by epoch 1,000{one}"}
+    runs = [make("three", seed, t_grok=None, status=status) for seed in range(2)]
+    assert outcomes([*runs, make("three", 2, t_grok=400)]) == {"three": f"1 of 3 grokked by epoch 1,000{three}"}
 
 
 @pytest.mark.parametrize(("value", "text"), [(1, "1"), (500, "500"), (1500, "1.5k"), (10_000, "10k"), (2e6, "2M")])

@@ -67,6 +67,21 @@ def test_accuracy_marks_phases_and_grokking_of_the_middle_seed(runs):
     assert words(figure).count("never grokked") == 1
 
 
+def test_never_is_not_said_in_a_picture_of_runs_that_are_merely_stopped(make):
+    runs = [make(seed=0, t_grok=None), make(seed=1, t_grok=None, status="stopped")]
+    said = words(figures.accuracy_and_divergence(runs))
+    assert "not grokked" in said and "never" not in said
+    assert "0 of 2 grokked by epoch 1,000, 1 stopped" in said
+    assert "never" not in " ".join(legend(figures.grokking_times(runs)))
+
+
+def test_the_picture_of_times_says_by_which_criterion(make):
+    said = "test accuracy ≥ 99 %, held 100 epochs"
+    runs = [make(seed=seed, criterion=said) for seed in range(2)]
+    (ax,) = figures.grokking_times(runs).axes
+    assert ax.get_xlabel() == f"epoch of grokking ({said})"
+
+
 def test_gradient_lies_under_both_bounds(runs):
     figure = figures.gradient_under_bound(runs)
     assert len(figure.axes) == 6
@@ -136,7 +151,7 @@ def test_times_show_every_seed_and_the_censored_ones_hollow(runs):
     ] * 3
     assert [bar.get_segments()[0][0][0] for bar in marks(figure, "median")] == [650, 250]
     assert "3 of 3 | 3 of 3 | 0 of 3" in words(figure)
-    assert "never grokked by its last epoch (censored)" in legend(figure)
+    assert "not grokked by its last epoch (censored)" in legend(figure)
 
 
 def test_times_take_medians_as_given(runs):

@@ -14,7 +14,7 @@ import grokscope
 from grokscope.config import RunConfig, stored
 from grokscope.config.stored import read_stored
 from grokscope.errors import StoreError
-from grokscope.probes import Stored, probes
+from grokscope.probes import StoredRun, probes
 from grokscope.store import find_run, list_runs
 
 OLD = Path(__file__).with_name("old_runs")
@@ -63,7 +63,7 @@ def test_all_are_loaded_as_one_table(runs):
 
 
 def test_their_checkpoints_are_probed(run, runs):
-    table = probes.get("jaccard")(Stored(find_run(runs, PRIOR)))
+    table = probes.get("jaccard")(StoredRun(find_run(runs, PRIOR)))
     assert len(table) > 0
     code, _, err = run("probe", "jaccard", PRIOR)
     assert (code, err) == (0, "")

@@ -84,10 +84,27 @@ def test_tags_balance_and_all_is_said(page):
         assert said in reader.text
 
 
-def test_what_never_happened_is_said_so(page):
-    html = render(page)
-    assert html.count('<td class="number never">never</td>') == 2
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        ("done", "never"),
+        ("diverged", "diverged"),
+        ("stopped", "not yet"),
+        ("running", "not yet"),
+        ("grokked", "not yet"),
+    ],
+)
+def test_what_has_not_happened_is_said_so(page, status, word):
+    html = render(replace(page, runs=(page.runs[0], replace(page.runs[1], status=status))))
+    assert html.count(f'<td class="number unreached">{word}</td>') == 2
     assert html.count('<td class="number">–</td>') == 3
+
+
+def test_the_page_says_by_which_criterion(page):
+    text = Reader(render(replace(page, criterion="≥ 99 %, held 100 epochs"))).text
+    assert "Grokked: test accuracy ≥ 99 %, held 100 epochs." in text
+    assert "Memorised at: train accuracy ≥ 99 %, held 100 epochs. Grokked at: test accuracy ≥ 99 %, held 100" in text
+    assert "≥" not in Reader(render(page)).text
 
 
 def test_nothing_comes_from_outside(page):
@@ -159,7 +176,7 @@ def curves(arm: str, t_grok: int | None, **columns: object) -> RunCurves:
 
 def test_standard_pictures_draw_what_was_recorded():
     drawn = standard_pictures([curves("plain", None, mlp_norm=3.0), curves("fast", 10, mlp_norm=2.0)])
-    assert [p.name for p in drawn] == ["accuracy_and_divergence", "grokking_times", "mlp_norm"]
+    assert [p.name for p in drawn] == ["accuracy", "times", "mlp-norm"]
     for p in drawn:
         assert p.alt.endswith("plain: not grokked by epoch 30; fast: grokked at epoch 10.")
         assert p.svg.startswith("<?xml")

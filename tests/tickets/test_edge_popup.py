@@ -11,7 +11,8 @@ from grokscope.fleet.program import Program
 from grokscope.optim.adamw import AdamW
 from grokscope.optim.muon import Muon
 from grokscope.optim.sgd import SGD
-from grokscope.theory import edge_popup_mask, edge_popup_update
+from grokscope.papers.grokking_tickets.equations import edge_popup_update
+from grokscope.theory import edge_popup_mask
 from grokscope.tickets import Origin
 from grokscope.tickets.edge_popup import EdgePopup, straight_through
 

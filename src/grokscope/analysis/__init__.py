@@ -2,13 +2,17 @@
 
 from .groups import Comparison, compare, summarise
 from .phases import Phases, Span, find_phases
+from .stored import summary_of, times_of
 from .survival import KaplanMeier, LogRank, Median, Sample, holm, kaplan_meier, log_rank, sample
-from .times import Crossing, Times, crossing, run_times
+from .times import DEFAULT, FIRST_TOUCH, Criterion, Times, run_times
+from .unreached import unfinished, unreached, unreached_word
 from .verdict import Run, Verdict, runs_of, verdict_in_words
 
 __all__ = [
+    "DEFAULT",
+    "FIRST_TOUCH",
     "Comparison",
-    "Crossing",
+    "Criterion",
     "KaplanMeier",
     "LogRank",
     "Median",
@@ -19,7 +23,6 @@ __all__ = [
     "Times",
     "Verdict",
     "compare",
-    "crossing",
     "find_phases",
     "holm",
     "kaplan_meier",
@@ -28,5 +31,10 @@ __all__ = [
     "runs_of",
     "sample",
     "summarise",
+    "summary_of",
+    "times_of",
+    "unfinished",
+    "unreached",
+    "unreached_word",
     "verdict_in_words",
 ]

@@ -1,7 +1,7 @@
-"""Groups of runs: how soon each arm grokked, how far its runs spread, how many never did, and whether arms differ.
+"""Groups of runs: how soon each arm grokked, how far its runs spread, how many have not, and whether arms differ.
 
-Every summary counts the runs that never grokked (SCIENCE.md part 4, point 7): the median is Kaplan–Meier's, so they
-pull it up instead of dropping out of it. Quartiles, extremes and τ_grok describe the runs that did grok, beside their
+Every summary counts the runs that have not grokked: the median is Kaplan–Meier's, so they pull it up instead of
+dropping out of it. Quartiles, extremes and τ_grok describe the runs that did grok, beside their
 number.
 """
 
@@ -22,12 +22,12 @@ from .survival import LogRank, Sample, holm, kaplan_meier, log_rank, sample
 def summarise(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_grok", end: str = "epoch") -> pd.DataFrame:
     """One row per arm, in the order in which the arms first occur.
 
-    runs   a row per run with the columns of `by`, `time`, `end`, and `t_mem` and `tau_grok` if known
+    runs   one row per run with the columns of `by`, `time`, `end`, and `t_mem` and `tau_grok` if known
     by     the column or columns that tell arms apart
-    time   when the run grokked, missing if it never did; another clock is possible, e.g. seconds_to_grok
-    end    on the same clock, where a run that never grokked is censored
+    time   when the run grokked, missing if it has not; another clock is possible, e.g. seconds_to_grok
+    end    on the same clock, where a run that has not grokked is censored
 
-    Columns: runs, never (how many of them never grokked); median with its 95 % interval median_low … median_high
+    Columns: runs, censored (how many of them have not grokked); median with its 95 % interval median_low … median_high
     (Kaplan–Meier, NaN if not reached); over the runs that grokked q25, q75, fastest, slowest; median_t_mem and
     median_tau_grok over the runs that have one.
     """
@@ -39,7 +39,7 @@ def summarise(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_gro
         q25, q75, fastest, slowest = np.quantile(grokked, [0.25, 0.75, 0, 1]) if len(grokked) else [np.nan] * 4
         row = {
             "runs": len(table),
-            "never": int(np.sum(~times.grokked)),
+            "censored": int(np.sum(~times.grokked)),
             "median": median.value,
             "median_low": median.lower,
             "median_high": median.upper,
@@ -52,7 +52,7 @@ def summarise(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_gro
             if column in table:
                 row[f"median_{column}"] = _numbers(table[column]).median()
         rows.append(pd.Series(row, name=arm, dtype=float))
-    summary = pd.DataFrame(rows).astype({"runs": int, "never": int})
+    summary = pd.DataFrame(rows).astype({"runs": int, "censored": int})
     summary.index.name = by if isinstance(by, str) else None
     return summary
 

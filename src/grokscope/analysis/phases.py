@@ -2,15 +2,15 @@
 
 The signal is `grad_M`, the Frobenius norm of the task gradient on M = W_Qᵀ W_K. The rule:
 
-1. memorisation: up to t_mem, the first epoch with train accuracy ≥ 99 %.
+1. memorisation: up to t_mem, when train accuracy met the criterion (by default 99 %, held 100 epochs).
 2. explaining-away plateau: from t_mem, provided that afterwards the signal falls to `FALL` = 1/3 or less of its peak
    before t_mem. It ends at t_c, or without t_c at t_grok.
 3. signal resurgence: take the largest rise of the signal between t_mem and t_grok, from a valley to a later peak. If
    the valley meets the condition of 2 and the peak is at least `RISE` = 2 times the valley, t_c is the first epoch from
    which the signal stays at or above 2 times the valley up to the peak. The phase runs from t_c to t_grok.
-4. grokking: from t_grok, the first epoch with test accuracy ≥ 99 %.
+4. grokking: from t_grok, when test accuracy met the criterion.
 
-Where a condition fails the phase is None. A run that never grokked is searched up to its last epoch. Fewer than
+Where a condition fails the phase is None. A run that has not grokked is searched up to its last epoch. Fewer than
 `FEWEST` evaluations between t_mem and t_grok cannot tell a plateau from noise: then phases 2 and 3 are None.
 
 The signal is noisy (factors of 1.3 from one evaluation to the next are usual) and spans orders of magnitude, so its
@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .times import Metrics, crossing
+from .times import DEFAULT, Criterion, Metrics
+from .unreached import unreached
 
 FALL = 1 / 3
 RISE = 2.0
@@ -91,18 +92,25 @@ class Phases:
     def _span(name: str, start: int | None, end: int) -> Span | None:
         return Span(name, start, end) if start is not None else None
 
-    def describe(self) -> list[str]:
-        """One plain sentence per phase."""
-        return [self._say_memorisation(), self._say_plateau(), self._say_resurgence(), self._say_grokking()]
+    def describe(self, criterion: Criterion = DEFAULT, status: str = "") -> list[str]:
+        """One plain sentence per phase.
 
-    def _say_memorisation(self) -> str:
-        if self.t_mem is None:
-            return f"Memorisation: train accuracy did not reach 99 % by epoch {self.last_epoch}."
-        return f"Memorisation: train accuracy reached 99 % at epoch {self.t_mem}."
+        criterion   the one that t_mem and t_grok were found by
+        status      that of the run; "never" is said only of a run that was trained to its last epoch
+        """
+        return [
+            f"Memorisation ({criterion.describe('train accuracy')}): {self._say_time(self.t_mem, status)}.",
+            self._say_plateau(),
+            self._say_resurgence(),
+            f"Grokking ({criterion.describe('test accuracy')}): {self._say_time(self.t_grok, status)}.",
+        ]
+
+    def _say_time(self, epoch: int | None, status: str) -> str:
+        return f"at epoch {epoch:,}" if epoch is not None else unreached(status, self.last_epoch)
 
     def _say_plateau(self) -> str:
         if self.t_mem is None:
-            return "Plateau: none, the run did not memorise."
+            return "Plateau: none, the run has not memorised."
         if self.t_grok is not None and self.t_grok <= self.t_mem:
             return "Plateau: none, the run generalised no later than it memorised."
         if self.fall is None:
@@ -111,9 +119,9 @@ class Phases:
             )
         if self.plateau is None:
             return f"Plateau: none, the attention gradient was never below {_percent(self.fall)} of its peak."
-        end = "was still on at the end of the run," if self.t_c is None and self.t_grok is None else "lasted"
+        end = "was still on at the last evaluation," if self.t_c is None and self.t_grok is None else "lasted"
         return (
-            f"Plateau: {end} epochs {self.plateau.start} to {self.plateau.end}; "
+            f"Plateau: {end} epochs {self.plateau.start:,} to {self.plateau.end:,}; "
             f"the attention gradient fell to {_percent(self.fall)} of its peak."
         )
 
@@ -123,7 +131,7 @@ class Phases:
         if self.resurgence is None:
             return f"Resurgence: none, the attention gradient rose no more than {self.rise:.1f}×.{self._say_loss()}"
         return (
-            f"Resurgence: from epoch {self.resurgence.start} to {self.resurgence.end}; "
+            f"Resurgence: from epoch {self.resurgence.start:,} to {self.resurgence.end:,}; "
             f"the attention gradient rose {self.rise:.1f}×.{self._say_loss()}"
         )
 
@@ -133,19 +141,16 @@ class Phases:
         rose = f"rose to {self.loss_bump:.2f}× its minimum"
         return f" Train loss {rose if self.loss_bump >= 1.005 else 'did not rise'}."
 
-    def _say_grokking(self) -> str:
-        if self.t_grok is None:
-            return f"Grokking: never grokked by epoch {self.last_epoch}."
-        return f"Grokking: test accuracy reached 99 % at epoch {self.t_grok}."
 
+def find_phases(metrics: Metrics, criterion: Criterion = DEFAULT) -> Phases:
+    """The phases of one run from its columns epoch, train_accuracy, test_accuracy, train_loss and grad_M.
 
-def find_phases(metrics: Metrics) -> Phases:
-    """The phases of one run from its columns epoch, train_accuracy, test_accuracy, train_loss and grad_M."""
+    criterion   decides t_mem and t_grok, and with them between which epochs a plateau is looked for
+    """
     epoch = np.asarray(metrics["epoch"])
     if not len(epoch):
         raise ValueError("a run without evaluations has no phases")
-    t_mem = crossing(epoch, metrics["train_accuracy"], 0.99).first
-    t_grok = crossing(epoch, metrics["test_accuracy"], 0.99).first
+    t_mem, t_grok = (criterion.time(epoch, metrics[f"{split}_accuracy"]) for split in ("train", "test"))
     last = int(epoch[-1])
     t_c = fall = rise = bump = None
     if t_mem is not None and "grad_M" in metrics:  # a model without attention has no such gradient

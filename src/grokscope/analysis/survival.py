@@ -1,24 +1,27 @@
-"""Times of runs of which some never grokked.
+"""Times of runs of which some have not grokked.
 
-A run that never grokked has no grokking time, only "later than its last epoch": it is censored there. Leaving such runs
-out, or counting them at their last epoch, makes slow arms look fast. Kaplan & Meier (1958) estimate the share of runs
-that have not grokked by each epoch, with the interval of Greenwood (1926) on the log(−log) scale, which stays within
-[0, 1]; Mantel's log-rank test (1966) compares arms; Holm (1979) corrects for many comparisons.
+A run that has not grokked has no grokking time, only "later than its last epoch": it is censored there. Leaving such runs
+out, or counting them at their last epoch, makes slow arms look fast. The estimate of the share of runs that have not
+grokked by each epoch (Kaplan & Meier 1958), its interval (Greenwood 1926, on the log(−log) scale, which stays within
+[0, 1]) and the log-rank test between two arms (Mantel 1966) are SciPy's. SciPy has no log-rank test between more than
+two arms, no median of the estimate and no correction for many comparisons (Holm 1979): those are here.
 
-The test rests on a large-sample approximation: between two arms of 3 runs its p stays above about 0.02 whatever
-happens. Censoring must not depend on the time to come: a run that diverged was censored for cause, so an arm with many
-of those looks better than it is.
+The test rests on a large-sample approximation: between two arms of 3 runs its p is never below about 0.02.
+Censoring must not depend on the time to come: a run that diverged was censored for cause, so an arm with many of those
+looks better than it is.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import chdtrc, ndtri
+from scipy.special import chdtrc
+from scipy.stats import CensoredData, ecdf, logrank
 
 Array = np.ndarray
 
@@ -27,9 +30,13 @@ class Sample(NamedTuple):
     """Times of one arm's runs."""
 
     time: Array
-    """When the run grokked, or its last epoch if it never did."""
+    """When the run grokked, or its last epoch if it has not."""
     grokked: Array
     """Whether it grokked; False is censored."""
+
+    def censored(self) -> CensoredData:
+        """The same for SciPy."""
+        return CensoredData(uncensored=self.time[self.grokked], right=self.time[~self.grokked])
 
 
 def sample(t_grok: Sequence[float | None] | ArrayLike, last_epoch: ArrayLike) -> Sample:
@@ -38,7 +45,7 @@ def sample(t_grok: Sequence[float | None] | ArrayLike, last_epoch: ArrayLike) ->
     ends = np.broadcast_to(np.asarray(last_epoch, dtype=float), times.shape)
     grokked = ~np.isnan(times)
     if np.any(np.isnan(ends) & ~grokked):
-        raise ValueError("a run that never grokked needs its last epoch")
+        raise ValueError("a run that has not grokked needs its last epoch")
     return Sample(np.where(grokked, times, ends), grokked)
 
 
@@ -63,12 +70,6 @@ class KaplanMeier:
     """Lower end of the pointwise 95 % interval."""
     upper: Array
     """Upper end; where the share is 0 the formula has no value, and the last one before is carried on."""
-    at_risk: Array
-    """Runs that had not grokked and were still running just before the time."""
-    grokked: Array
-    """Runs that grokked at the time."""
-    censored: Array
-    """Runs that ended at the time without having grokked."""
 
     @property
     def median(self) -> Median:
@@ -85,34 +86,17 @@ def kaplan_meier(runs: Sample) -> KaplanMeier:
     """S(t) = Π over times u ≤ t of (1 − d_u / n_u), with d_u runs grokking at u out of n_u at risk."""
     if not len(runs.time):
         raise ValueError("no runs to estimate from")
-    time = np.unique(runs.time)
-    at_risk, grokked = _counts(runs, time)
-    survival = np.cumprod(1 - grokked / at_risk)
-    lower, upper = _interval(survival, at_risk, grokked)
-    ended = np.array([np.sum(runs.time == t) for t in time])
-    return KaplanMeier(time, survival, lower, upper, at_risk, grokked, ended - grokked)
-
-
-def _counts(runs: Sample, time: Array) -> tuple[Array, Array]:
-    """Runs at risk just before, and runs grokking at, each time."""
-    at_risk = np.array([np.sum(runs.time >= t) for t in time], dtype=int)
-    grokked = np.array([np.sum(runs.grokked & (runs.time == t)) for t in time], dtype=int)
-    return at_risk, grokked
-
-
-def _interval(survival: Array, at_risk: Array, grokked: Array) -> tuple[Array, Array]:
-    """95 % limits S^exp(±z·σ / log S) with Greenwood's σ² = Σ d / (n (n − d)), defined where 0 < S < 1."""
-    z = ndtri(0.975)
-    lower, upper = survival.copy(), survival.copy()
-    left = at_risk - grokked
-    variance = np.cumsum(grokked / (at_risk * np.maximum(left, 1)))
-    inside = (survival > 0) & (survival < 1)
-    half_width = -z * np.sqrt(variance[inside]) / np.log(survival[inside])
-    lower[inside] **= np.exp(half_width)
-    upper[inside] **= np.exp(-half_width)
-    if survival[-1] == 0:  # only the last entry can be 0
+    estimate = ecdf(runs.censored()).sf
+    survival = estimate.probabilities
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The confidence interval is undefined", RuntimeWarning)
+        interval = estimate.confidence_interval(0.95, method="log-log")
+    # The formula is undefined where the share is 1, and where it is 0: there only the last entry can be.
+    lower = np.where(survival == 1, 1.0, np.where(survival == 0, 0.0, interval.low.probabilities))
+    upper = np.where(survival == 1, 1.0, interval.high.probabilities)
+    if survival[-1] == 0:
         upper[-1] = upper[-2] if len(upper) > 1 else 1.0
-    return lower, upper
+    return KaplanMeier(estimate.quantiles, survival, lower, upper)
 
 
 class LogRank(NamedTuple):
@@ -122,34 +106,45 @@ class LogRank(NamedTuple):
     freedom: int
     """Degrees of freedom: arms that can be compared, less one; 0 when nothing can be, and then p is 1."""
     p: float
-    observed: tuple[int, ...]
-    """Runs that grokked in each arm."""
-    expected: tuple[float, ...]
-    """Runs that would have grokked in each arm by then, were there no difference."""
 
 
 def log_rank(*arms: Sample) -> LogRank:
     """Compare two or more arms. χ² = Zᵀ V⁻ Z with Z = observed − expected and V its hypergeometric covariance."""
     if len(arms) < 2:
         raise ValueError("a comparison needs two or more arms")
-    events = np.unique(np.concatenate([arm.time[arm.grokked] for arm in arms]))
-    counts = [_counts(arm, events) for arm in arms]
-    n, d = (np.array([c[i] for c in counts], dtype=float) for i in (0, 1))  # [arm, time]
-    n_all, d_all = n.sum(axis=0), d.sum(axis=0)
-    share = n / n_all
-    expected = (share * d_all).sum(axis=1)
+    at_risk, grokked = _counts(arms)
+    # An event tells arms apart if runs of two arms are at risk and not all of them grok at once. An arm that is at risk
+    # at no such event ended before any: it has nothing to say.
+    telling = ((at_risk > 0).sum(axis=0) > 1) & (at_risk.sum(axis=0) > grokked.sum(axis=0))
+    compared = np.flatnonzero(at_risk[:, telling].any(axis=1))
+    if len(compared) < 2:
+        return LogRank(0.0, 0, 1.0)
+    if len(compared) == 2:
+        test = logrank(*(arms[arm].censored() for arm in compared))
+        return LogRank(float(test.statistic) ** 2, 1, float(test.pvalue))
+    return _log_rank_of_many(at_risk[compared], grokked[compared])
+
+
+def _log_rank_of_many(at_risk: Array, grokked: Array) -> LogRank:
+    """The test that SciPy does not have; both counts are [arm, time]."""
+    at_risk_all, grokked_all = at_risk.sum(axis=0), grokked.sum(axis=0)
+    share = at_risk / at_risk_all
+    expected = (share * grokked_all).sum(axis=1)
     # One run left at risk says nothing about arms: its variance is 0, and max() only avoids 0/0.
-    spread = d_all * (n_all - d_all) / np.maximum(n_all - 1, 1)
+    spread = grokked_all * (at_risk_all - grokked_all) / np.maximum(at_risk_all - 1, 1)
     covariance = np.diag((spread * share).sum(axis=1)) - (spread * share) @ share.T
-    excess = d.sum(axis=1) - expected
-    # An arm that ended before any run grokked has nothing to say. The rest sum to zero, so one of them is redundant.
-    free = np.flatnonzero(expected > 0)[:-1]
-    chi2, p, freedom = 0.0, 1.0, 0
-    if len(free) and spread.any():
-        freedom = len(free)
-        chi2 = float(excess[free] @ np.linalg.solve(covariance[np.ix_(free, free)], excess[free]))
-        p = float(chdtrc(freedom, chi2))
-    return LogRank(chi2, freedom, p, tuple(int(x) for x in d.sum(axis=1)), tuple(float(x) for x in expected))
+    # The excesses sum to zero, so one of them is redundant.
+    excess = (grokked.sum(axis=1) - expected)[:-1]
+    chi2 = float(excess @ np.linalg.solve(covariance[:-1, :-1], excess))
+    return LogRank(chi2, len(excess), float(chdtrc(len(excess), chi2)))
+
+
+def _counts(arms: Sequence[Sample]) -> tuple[Array, Array]:
+    """Runs of each arm at risk just before, and grokking at, each time at which any run grokked; both [arm, time]."""
+    events = np.unique(np.concatenate([arm.time[arm.grokked] for arm in arms]))
+    at_risk = [(arm.time[:, None] >= events).sum(axis=0) for arm in arms]
+    grokked = [((arm.time[:, None] == events) & arm.grokked[:, None]).sum(axis=0) for arm in arms]
+    return np.array(at_risk, dtype=float), np.array(grokked, dtype=float)
 
 
 def holm(p_values: ArrayLike) -> Array:

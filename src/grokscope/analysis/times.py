@@ -1,117 +1,163 @@
-"""When a run memorised and when it generalised.
+"""When a run memorised and when it generalised, by a criterion that is a setting.
 
 Structural inference (App. G.2) calls "grokking time" the first epoch with test accuracy ≥ 99 %; grokking tickets takes
-t_mem and t_gen at 95 % and their ratio τ_grok = t_gen / t_mem. Both thresholds are reported, and beside every first
-crossing the sustained one, because accuracy can touch a threshold and fall back.
+t_mem and t_gen at 95 % and their ratio τ_grok = t_gen / t_mem. Accuracy can touch a threshold and fall back, so the
+default is the first epoch from which it is held. The papers' own clock is "first"; its times stand beside the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from ..errors import ConfigError, nearest
+from ..thresholds import reaches
+
 Metrics: TypeAlias = pd.DataFrame | Mapping[str, Any]
-"""One run's table: a column a metric, a row an evaluation, epochs increasing."""
+"""The table of one run: one column per metric, one row per evaluation, epochs increasing."""
 
-WINDOW = 100
-"""Epochs for which a sustained crossing has to hold."""
+ClockName = Literal["first", "held", "stable"]
 
-# 95 of 100 right is stored as the float32 0.94999999: without this slack it would not count as 95 %.
-ROUNDING = 1e-6
-
-
-class Crossing(NamedTuple):
-    """Epochs at which an accuracy passed a threshold; None where it never did."""
-
-    first: int | None
-    """The first evaluation at or above the threshold."""
-    sustained: int | None
-    """The first evaluation from which it stayed there; see `crossing`."""
+RATIO_THRESHOLD = 0.95
+"""The accuracy at which grokking tickets takes both times of τ_grok, whatever the criterion's threshold."""
 
 
-def crossing(epochs: ArrayLike, accuracy: ArrayLike, threshold: float, window: int = WINDOW) -> Crossing:
-    """First and sustained crossing of `threshold` by `accuracy` (a fraction between 0 and 1; NaN counts as below).
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """What counts as having reached an accuracy, and since when."""
 
-    A crossing is sustained when the accuracy is at or above the threshold at that evaluation, at the next one (however
-    far off), and at all others within `window` epochs. So at least two evaluations must agree; where the run ends
-    before the window is full, the accuracy must hold to the end of the run.
-    """
-    epoch = np.asarray(epochs)
-    if np.any(np.diff(epoch) <= 0):
-        raise ValueError("epochs must increase from row to row")
-    above = np.asarray(accuracy) >= threshold - ROUNDING
-    rows = np.flatnonzero(above)
-    if not len(rows):
-        return Crossing(None, None)
-    sustained = next((int(epoch[row]) for row in rows if _holds(epoch, above, int(row), window)), None)
-    return Crossing(int(epoch[rows[0]]), sustained)
+    threshold: float = 0.99
+    """Accuracy, a fraction between 0 and 1."""
+    clock: ClockName = "held"
+    """first: the first evaluation at or above the threshold. held: the first one from which the accuracy stays there for
+    `window` epochs. stable: the first one from which it never falls below again until the end of the run."""
+    window: int = 100
+    """Epochs for which "held" asks; 0 is the same as "first"."""
+
+    def __post_init__(self) -> None:
+        if self.clock not in get_args(ClockName):
+            raise ConfigError("clock", f"no clock is called {self.clock!r}. {nearest(self.clock, get_args(ClockName))}")
+        if not 0 < self.threshold <= 1:
+            raise ConfigError("threshold", f"{self.threshold:g} is not an accuracy between 0 and 1, such as 0.99")
+        if self.window < 0:
+            raise ConfigError("window", f"{self.window} is below 0")
+
+    def __str__(self) -> str:
+        """`≥ 99 %, held 100 epochs`"""
+        return f"≥ {self.percent}, {self.manner}"
+
+    @property
+    def percent(self) -> str:
+        """`99 %`"""
+        return f"{100 * self.threshold:.6g} %"
+
+    @property
+    def manner(self) -> str:
+        """`held 100 epochs`: which of the evaluations at or above the threshold is meant."""
+        return {"first": "first touch", "held": f"held {self.window} epochs", "stable": "to the end of the run"}[
+            self.clock
+        ]
+
+    def describe(self, accuracy: str = "test accuracy") -> str:
+        """`test accuracy ≥ 99 %, held 100 epochs`"""
+        return f"{accuracy} {self}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Criterion:
+        return cls(**plain)
+
+    def time(self, epochs: ArrayLike, accuracy: ArrayLike) -> int | None:
+        """The epoch at which `accuracy` met the criterion; None if it did not. NaN counts as below every threshold.
+
+        An accuracy is held from an evaluation on if no later one is below the threshold up to and including the first
+        that is `window` or more epochs away. Where the run ends before that, the accuracy must be held to the end of
+        the run, over two evaluations or more.
+        """
+        epoch = np.asarray(epochs)
+        if np.any(np.diff(epoch) <= 0):
+            raise ValueError("epochs must increase from row to row")
+        # Stretches of evaluations at or above the threshold: rows start … end − 1.
+        above = reaches(np.asarray(accuracy), self.threshold)
+        edges = np.flatnonzero(np.diff(above.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
+        for start, end in edges:
+            to_the_end = end == len(epoch)
+            length = epoch[end - 1] - epoch[start]
+            held = length >= self.window or (to_the_end and end - start >= 2)
+            if {"first": True, "held": held, "stable": to_the_end}[self.clock]:
+                return int(epoch[start])
+        return None
 
 
-def _holds(epoch: np.ndarray, above: np.ndarray, row: int, window: int) -> bool:
-    end = np.searchsorted(epoch, epoch[row] + window, side="right")
-    return row + 1 < len(above) and bool(np.all(above[row : max(end, row + 2)]))
+DEFAULT = Criterion()
+FIRST_TOUCH = Criterion(clock="first")
+"""The papers' clock; that of results stored without a criterion."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """The times of one run, in epochs; None is "never by `last_epoch`"."""
+    """The times of one run, in epochs; None is "not by `last_epoch`"."""
 
     last_epoch: int | None
-    """Last evaluated epoch; None for a run without evaluations. A run that never grokked is censored here."""
+    """Last evaluated epoch; None for a run without evaluations. A run that has not grokked is censored here."""
     t_mem: int | None
-    """First epoch with train accuracy ≥ 99 %."""
+    """When train accuracy met the criterion."""
     t_grok: int | None
-    """First epoch with test accuracy ≥ 99 %."""
-    t_mem_sustained: int | None
-    """Epoch from which train accuracy stayed ≥ 99 %."""
-    t_grok_sustained: int | None
-    """Epoch from which test accuracy stayed ≥ 99 %."""
+    """When test accuracy met the criterion."""
+    t_mem_first: int | None
+    """First epoch with train accuracy at or above the criterion's threshold."""
+    t_grok_first: int | None
+    """First epoch with test accuracy at or above the criterion's threshold."""
     t_mem_95: int | None
-    """First epoch with train accuracy ≥ 95 %."""
+    """When train accuracy met the criterion at 95 % in place of its threshold."""
     t_gen_95: int | None
-    """First epoch with test accuracy ≥ 95 %."""
-    t_mem_95_sustained: int | None
-    """Epoch from which train accuracy stayed ≥ 95 %."""
-    t_gen_95_sustained: int | None
-    """Epoch from which test accuracy stayed ≥ 95 %."""
+    """When test accuracy met the criterion at 95 % in place of its threshold."""
     seconds_to_grok: float | None
-    """Wall seconds spent on the run up to t_grok; None when it never grokked or seconds were not logged."""
+    """Wall seconds spent on the run up to t_grok; None when it has not grokked or seconds were not logged."""
 
     @property
     def tau_grok(self) -> float | None:
         """τ_grok = t_gen / t_mem at 95 %, as in grokking tickets; None when either is missing or t_mem is 0."""
-        return self.t_gen_95 / self.t_mem_95 if self.t_gen_95 is not None and self.t_mem_95 else None
+        if self.t_gen_95 is None or not self.t_mem_95:
+            return None
+        from ..theory import grokking_ratio  # imports PyTorch: not before a ratio is asked for
+
+        return float(grokking_ratio(self.t_gen_95, self.t_mem_95))
 
     def to_dict(self) -> dict[str, int | float | None]:
         """All of it as one row of a table of runs."""
         return {**asdict(self), "tau_grok": self.tau_grok}
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Times:
+        """What `to_dict` wrote, among other things."""
+        return cls(**{field.name: plain[field.name] for field in fields(cls)})
 
-def run_times(metrics: Metrics, window: int = WINDOW) -> Times:
+
+def run_times(metrics: Metrics, criterion: Criterion = DEFAULT) -> Times:
     """Times of one run from its metric table."""
     epoch = np.asarray(metrics["epoch"])
-    train_99, test_99, train_95, test_95 = (
-        crossing(epoch, metrics[f"{split}_accuracy"], threshold, window)
-        for threshold in (0.99, 0.95)
-        for split in ("train", "test")
+    criteria = (criterion, replace(criterion, clock="first"), replace(criterion, threshold=RATIO_THRESHOLD))
+    (t_mem, t_mem_first, t_mem_95), (t_grok, t_grok_first, t_gen_95) = (
+        [one.time(epoch, metrics[f"{split}_accuracy"]) for one in criteria] for split in ("train", "test")
     )
     seconds = None
-    if test_99.first is not None and "seconds" in metrics:
-        seconds = float(np.asarray(metrics["seconds"])[np.searchsorted(epoch, test_99.first)])
+    if t_grok is not None and "seconds" in metrics:
+        seconds = float(np.asarray(metrics["seconds"])[np.searchsorted(epoch, t_grok)])
     return Times(
         last_epoch=int(epoch[-1]) if len(epoch) else None,
-        t_mem=train_99.first,
-        t_grok=test_99.first,
-        t_mem_sustained=train_99.sustained,
-        t_grok_sustained=test_99.sustained,
-        t_mem_95=train_95.first,
-        t_gen_95=test_95.first,
-        t_mem_95_sustained=train_95.sustained,
-        t_gen_95_sustained=test_95.sustained,
+        t_mem=t_mem,
+        t_grok=t_grok,
+        t_mem_first=t_mem_first,
+        t_grok_first=t_grok_first,
+        t_mem_95=t_mem_95,
+        t_gen_95=t_gen_95,
         seconds_to_grok=seconds,
     )

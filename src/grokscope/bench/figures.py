@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from ..figures.layout import legend, short_number
+from ..figures.panels import legend, short_number
 from ..figures.style import PAGE_WIDTH, arm_colours, styled
 
 NAMES = {

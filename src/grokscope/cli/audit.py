@@ -1,4 +1,4 @@
-"""The command that holds the theory against stored runs: audit."""
+"""The command that checks the theory on stored runs: audit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def audit(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Hold the paper's statements against stored runs: each holds, is violated, or does not apply, with its numbers.
+    """Check the paper's statements on stored runs: each holds, is violated, or does not apply, with its numbers.
 
     Replays every checkpoint of a run (keep more of them with `--set log.keep=50`) and reads its metrics: the attention γ
     that zero test error needs, B_γ and N before grokking, D under δ_nec, the gradient under Lemma 5.1, contraction with λ,
@@ -40,7 +40,8 @@ def audit(
 
     "Empty" marks a statement that holds because it asks for nothing.
     """
-    from ..papers.structural_inference.audit import audit as hold_against
+    from ..analysis import DEFAULT
+    from ..papers.structural_inference.audit import audit as check
     from ..store import find_run, list_runs
 
     chosen = (
@@ -51,7 +52,7 @@ def audit(
     infos = list({info.id: info for info in chosen}.values())
     if not infos:
         raise StoreError(f"{folder}: holds no runs with measurements")
-    audits = [hold_against(info) for info in infos]
+    audits = [check(info) for info in infos]
     page = _write(infos, audits, output) if output else None
     if as_json:
         print(json.dumps([audit.to_dict() for audit in audits], indent=1, allow_nan=False))
@@ -60,6 +61,7 @@ def audit(
         _print(info, found)
     if len(audits) > 1:
         _summary(audits)
+    print(f"t_mem: {DEFAULT.describe('train accuracy')}; t_grok: {DEFAULT.describe('test accuracy')}")
     if page:
         print(f"page: {page}")
 
@@ -92,7 +94,7 @@ def _print(info: RunInfo, found: Audit) -> None:
     table.add_column(overflow="fold")
     for statement in found.statements:
         outcome = Text(statement.outcome, style=COLOURS[statement.outcome])
-        words = Text.assemble((f"{statement.name}: ", "bold"), statement.words)
+        words = Text.assemble((f"{statement.name}: ", "bold"), statement.text)
         table.add_row(statement.number, outcome, words)
     _show(table)
 

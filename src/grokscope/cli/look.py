@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, nearest
+from ..errors import ConfigError, StoreError, nearest
 from ..settings import flatten
 from .app import Json, Runs, app, parse_sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..analysis import Criterion, Times
     from ..store import RunInfo
 
 COLUMNS = 6
 """Settings shown in a table of runs; the seed is the last of them."""
+
+FIRST = {"train accuracy": "t_mem_first", "test accuracy": "t_grok_first"}
+"""The first touch of the threshold, shown beside times that another clock finds."""
 
 COMPONENTS = {
     "tasks": "tasks",
@@ -31,7 +35,32 @@ COMPONENTS = {
     "tickets": "tickets",
     "measures": "measures",
     "probes": "probes",
+    "figures": "figures",
 }
+
+Threshold = Annotated[
+    float, typer.Option("--threshold", metavar="ACCURACY", help="Accuracy that counts as memorised and as grokked.")
+]
+Clock = Annotated[
+    str,
+    typer.Option(
+        "--clock",
+        metavar="first | held | stable",
+        help="Since when: the first evaluation at the threshold, the first from which it is held for the window, or the first "
+        "from which it is never lost again.",
+    ),
+]
+Window = Annotated[int, typer.Option("--window", metavar="EPOCHS", help="For how long the clock `held` asks.")]
+
+
+def parse_criterion(threshold: float, clock: str, window: int) -> Criterion:
+    """When a run counts as having memorised, and as having grokked."""
+    from ..analysis import Criterion
+
+    try:
+        return Criterion(threshold=threshold, clock=clock, window=window)  # type: ignore[arg-type]
+    except ConfigError as error:
+        raise ConfigError(f"--{error.field}", error.problem) from None
 
 
 @app.command()
@@ -43,42 +72,53 @@ def runs(
     status: Annotated[
         str | None, typer.Option(help="Only runs with this status: running, stopped, done, grokked, diverged.")
     ] = None,
+    threshold: Threshold = 0.99,
+    clock: Clock = "held",
+    window: Window = 100,
     as_json: Json = False,
 ) -> None:
-    """List the stored runs: status, when they memorised, when they grokked."""
+    """List the stored runs: status, when they memorised, when they grokked.
+
+    The times are those at which train and test accuracy met the criterion of `--threshold`, `--clock` and `--window`. "Never"
+    is said only of a run that was trained to its last epoch.
+    """
     from ..store import list_runs
 
+    criterion = parse_criterion(threshold, clock, window)
     found = [run for run in list_runs(folder) if status in (None, run.status) and _matches(run, parse_sets(where))]
     if as_json:
-        print(json.dumps(as_objects(found), indent=1))
+        print(json.dumps(as_objects(found, criterion), indent=1))
     else:
-        table_of_runs(found)
+        table_of_runs(found, criterion)
 
 
 @app.command()
 def show(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its beginning.")],
     folder: Runs = Path("runs"),
+    threshold: Threshold = 0.99,
+    clock: Clock = "held",
+    window: Window = 100,
     as_json: Json = False,
 ) -> None:
     """Everything about one run: settings, phases in words, last measurements."""
-    from ..analysis import find_phases
+    from ..analysis import find_phases, run_times
     from ..store import find_run, read_metrics
 
+    criterion = parse_criterion(threshold, clock, window)
     info = find_run(folder, run)
     metrics = read_metrics(info).to_pandas()
-    phases = find_phases(metrics).describe() if len(metrics) else []
+    phases = find_phases(metrics, criterion).describe(criterion, info.status) if len(metrics) else []
+    times = run_times(metrics, criterion).to_dict() if len(metrics) else {}
     last = {} if metrics.empty else {k: v for k, v in metrics.iloc[-1].to_dict().items() if v == v}
     if as_json:
-        print(
-            json.dumps(
-                as_objects([info])[0]
-                | {"manifest": info.manifest, "summary": info.summary, "phases": list(phases), "last": last},
-                indent=1,
-            )
-        )
+        more = {"manifest": info.manifest, "summary": info.summary, "times": times, "phases": phases, "last": last}
+        print(json.dumps(as_objects([info], criterion)[0] | more, indent=1))
         return
-    table_of_runs([info])
+    table_of_runs([info], criterion)
+    touched = [f"{name} at epoch {times[key]:,}" for name, key in FIRST.items() if times and _too_early(times, key)]
+    if touched:
+        print(f"first touch of {criterion.percent}: {', '.join(touched)}")
     print("\nphases")
     for sentence in phases:
         print(f"  {sentence}")
@@ -100,19 +140,27 @@ def report(
     ),
     folder: Runs = Path("runs"),
     title: Annotated[str, typer.Option(help="Headline of the page.")] = "Grokking runs",
+    threshold: Threshold = 0.99,
+    clock: Clock = "held",
+    window: Window = 100,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Show this figure in place of the standard ones. May be repeated."),
+    ] = None,
 ) -> None:
     """Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline."""
     from ..report.runs import build_page
     from ..store import find_run, list_runs, save_file
     from .session import command_line
 
+    criterion = parse_criterion(threshold, clock, window)
     chosen = (
         [find_run(folder, id) for id in run]
         if run
         else [r for r in list_runs(folder) if r.status != "damaged" and r.summary]
     )
     unique = list({info.id: info for info in chosen}.values())
-    html, _ = build_page(unique, command=command_line(), title=title)
+    html, _ = build_page(unique, command=command_line(), title=title, criterion=criterion, figures=figure or ())
     print(save_file(output, html))
 
 
@@ -121,7 +169,8 @@ def list_(
     room: Annotated[
         str,
         typer.Argument(
-            metavar="ROOM", help="tasks, models, priors, optimizers, filters, losses, tickets, measures or probes."
+            metavar="ROOM",
+            help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes or figures.",
         ),
     ],
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.")] = None,
@@ -146,27 +195,48 @@ def list_(
             print(f"    {registry.field}.{setting['name']:<18} {setting['default']!s:<14} {setting['meaning']}")
 
 
-def as_objects(found: Sequence[RunInfo]) -> list[dict[str, Any]]:
-    """Runs as plain data, with the names others build on."""
-    keys = ("t_mem", "t_grok", "train_accuracy", "test_accuracy")
+def as_objects(found: Sequence[RunInfo], criterion: Criterion | None = None) -> list[dict[str, Any]]:
+    """Runs as plain data, with the names others build on; the times by the criterion, by default the default one."""
+    from ..analysis import DEFAULT
+
+    criterion = criterion or DEFAULT
     return [
         {
             "id": run.id,
             "config": run.config,
             "status": run.status,
             "epoch": run.epoch,
-            **{k: run.summary.get(k) for k in keys},
+            "t_mem": times.t_mem if times else None,
+            "t_grok": times.t_grok if times else None,
+            "criterion": criterion.to_dict(),
+            **{key: run.summary.get(key) for key in ("train_accuracy", "test_accuracy")},
         }
         | ({"problem": run.problem} if run.problem else {})
-        for run in found
+        for run, times in ((run, _times(run, criterion)) for run in found)
     ]
 
 
-def table_of_runs(found: Sequence[RunInfo]) -> None:
-    """A table for people; what differs between the runs has a column."""
+def _times(run: RunInfo, criterion: Criterion) -> Times | None:
+    """The times of a run; None, and a line on stderr, where they cannot be read. One damaged run must not hide the others."""
+    from ..analysis import times_of
+
+    if run.problem:
+        return None
+    try:
+        return times_of(run, criterion)
+    except StoreError as error:
+        print(error, file=sys.stderr)
+        return None
+
+
+def table_of_runs(found: Sequence[RunInfo], criterion: Criterion | None = None) -> None:
+    """A table for people; what differs between the runs has a column. The times by the criterion, by default the default one."""
     from rich.console import Console
     from rich.table import Table
 
+    from ..analysis import DEFAULT
+
+    criterion = criterion or DEFAULT
     if not found:
         print("no runs", file=sys.stderr)
         return
@@ -179,15 +249,15 @@ def table_of_runs(found: Sequence[RunInfo]) -> None:
     for header in ("run", *differing, "status", "epoch", "t_mem", "t_grok", "train", "test"):
         table.add_column(header, justify="left" if header in ("run", "status") else "right", no_wrap=True)
     for run, settings in zip(found, flat, strict=True):
-        times = [_epoch(run.summary.get(key)) for key in ("t_mem", "t_grok")]
+        when = _times(run, criterion)
+        times = [_epoch(getattr(when, key, None), run.status if when else "damaged") for key in ("t_mem", "t_grok")]
         shares = [_share(run.summary.get(key)) for key in ("train_accuracy", "test_accuracy")]
         table.add_row(
             run.id, *(str(settings.get(n, "")) for n in differing), run.status, str(run.epoch), *times, *shares
         )
-    console = Console()
-    console.print(
-        table, soft_wrap=True, width=max(console.width, 200)
-    )  # a narrow screen wraps lines rather than losing columns
+    # a narrow screen wraps lines rather than losing columns or the ends of numbers
+    Console(width=max(Console().width, 200)).print(table, soft_wrap=True)
+    print(f"t_mem: {criterion.describe('train accuracy')}; t_grok: {criterion.describe('test accuracy')}")
     if hidden:
         print(f"(also different: {', '.join(hidden)}; --json shows all)", file=sys.stderr)
     for run in found:
@@ -195,8 +265,15 @@ def table_of_runs(found: Sequence[RunInfo]) -> None:
             print(run.problem, file=sys.stderr)
 
 
-def _epoch(value: int | None) -> str:
-    return "never" if value is None else str(value)
+def _epoch(value: int | None, status: str) -> str:
+    from ..analysis import unreached_word
+
+    return unreached_word(status) if value is None else str(value)
+
+
+def _too_early(times: dict[str, Any], first: str) -> bool:
+    """Whether the threshold was touched at an epoch that the criterion does not count."""
+    return times[first] is not None and times[first] != times[first.removesuffix("_first")]
 
 
 def _share(value: float | None) -> str:

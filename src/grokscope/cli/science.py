@@ -143,11 +143,12 @@ def _steps(asked: Asked, runs: Path) -> int:
 def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str) -> Stored:
     """One experiment's results."""
     from .. import __version__
+    from ..analysis import DEFAULT
     from ..experiments.collect import probe_tables, run_rows, training_totals
     from ..store.results import Results as Stored
 
     arms, own = [arm for arm, _ in asked], [stored[config.id] for _, config in asked]
-    table, curves = run_rows(own, arms)
+    table, curves = run_rows(own, arms, DEFAULT)
     if experiment.priced:
         table = _price(table, asked, device)
     about = {
@@ -155,6 +156,7 @@ def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[st
         "scale": scale,
         "version": __version__,
         "device": own[0].manifest.get("device", ""),
+        "criterion": DEFAULT.to_dict(),
         **training_totals(table),
     }
     return Stored(about, table, curves, probe_tables(experiment.probes, own, arms))
@@ -186,34 +188,34 @@ def claims(
 ) -> None:
     """The ledger: every claim with what was measured and its verdict, rebuilt from stored results without training."""
     from ..experiments.clauses import KEY
-    from ..experiments.ledger import as_markdown, draw, load_shelf
+    from ..experiments.ledger import as_markdown, draw, load_ledger
 
     if scale not in ("full", "quick"):
         raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
-    shelf = load_shelf(results, scale)  # type: ignore[arg-type]
-    if shelf.older:
+    ledger = load_ledger(results, scale)  # type: ignore[arg-type]
+    if ledger.stale:
         print(
-            f"left out, stored results are older than the experiment: {', '.join(shelf.older)}; run grokscope reproduce",
+            f"left out, stored results are stale: {', '.join(ledger.stale)}; run grokscope reproduce",
             file=sys.stderr,
         )
-    if not shelf.found:
+    if not ledger.found:
         raise ConfigError("--results", f"{results} holds no {scale} results yet; run grokscope reproduce")
-    rows = shelf.rows()
+    rows = ledger.rows()
     if pictures:
-        draw((experiment, stored, pictures) for experiment, stored in shelf.found)
+        draw((experiment, stored, pictures) for experiment, stored in ledger.found)
     if output:
         from ..experiments.gallery import gallery
         from ..store import save_file
         from .session import command_line
 
-        save_file(output, gallery(shelf, rows, command_line()))
+        save_file(output, gallery(ledger, rows, command_line()))
     if as_json:
         print(json.dumps(rows, indent=1))
     elif markdown:
-        print(as_markdown(shelf, rows), end="")
+        print(as_markdown(ledger, rows), end="")
     else:
         _print(rows)
-        print(f"\n{shelf.summary()}\n{KEY}")
+        print(f"\n{ledger.summary()}\n{ledger.criteria()}\n{KEY}")
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:

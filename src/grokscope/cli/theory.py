@@ -38,6 +38,7 @@ def equations(
             print(f"    tightest ratio found: {row['tightest_ratio']:.4g}")
         if row["refuted"]:
             print(f"    not true as stated: {row['refuted']}")
+        print("    used by: " + (", ".join(row["used_by"]) or "tests only"))
         print("    tested: " + "\n            ".join(row["tested"]))
 
 

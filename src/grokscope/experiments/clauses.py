@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
+from scipy.stats import binomtest
 
-from ..analysis import kaplan_meier, sample
+from ..analysis import kaplan_meier, sample, unfinished
 from ..analysis.survival import Sample
 
 DRAWS = 2000
@@ -78,7 +78,9 @@ def say(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS, name: str | None = 
     name = arm if name is None else name
     label = f"{name}: " if name else ""
     if not own.grokked.any():
-        return f"{label}never by {clock.show(own.time.max())}{clock.unit} ({grokked})"
+        ended = unfinished(runs.loc[runs["arm"] == arm, "status"]) if "status" in runs else ""
+        never = "not" if ended else "never"
+        return f"{label}{never} by {clock.show(own.time.max())}{clock.unit} ({grokked}{ended})"
     low, high = (clock.show(x) if np.isfinite(x) else "never" for x in median_interval(own))
     middle = median(own)
     typical = f"{clock.show(middle)}{clock.unit}" if np.isfinite(middle) else "not reached"
@@ -107,9 +109,8 @@ def finite(value: float) -> float | None:
 
 def share_interval(true: int, count: int) -> tuple[float, float]:
     """95 % interval of a share (Clopper & Pearson 1934)."""
-    low = beta.ppf(0.025, true, count - true + 1) if true else 0.0
-    high = beta.ppf(0.975, true + 1, count - true) if true < count else 1.0
-    return float(low), float(high)
+    interval = binomtest(true, count).proportion_ci(0.95, method="exact")
+    return float(interval.low), float(interval.high)
 
 
 def say_share(true: int, count: int) -> str:

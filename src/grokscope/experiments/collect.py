@@ -1,4 +1,8 @@
-"""From stored runs to results: one row a run with everything a rule may ask for, and curves thinned for pictures."""
+"""From stored runs to results: one row per run with everything a rule may ask for, and curves thinned for pictures.
+
+Times and phases are found at full resolution, by the criterion that `about.json` names. Results without that entry are
+older: their times are those of the first touch.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..analysis import find_phases, run_times
+from ..analysis import DEFAULT, FIRST_TOUCH, Criterion, Phases, find_phases, run_times, times_of
 from ..config import read_stored
 from ..figures import RunCurves
 from ..probes import StoredRun, few_threads, probes
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
+from ..thresholds import reaches
 from ..tickets.base import FromRun
 from .base import origins
 
@@ -33,14 +38,16 @@ ONE_SEED = ("masks", "neurons")
 """Probes that only pictures need and that fill much space: kept of the lowest seed alone."""
 
 
-def run_rows(runs: Sequence[RunInfo], arms: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def run_rows(
+    runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table of runs and the thinned curves."""
     rows, curves = [], []
     by_id = {run.id: run for run in runs}
     for run, arm in zip(runs, arms, strict=True):
         metrics = read_metrics(run).to_pandas()
         row = {"run": run.id, "arm": arm, "status": run.status, "seconds": run.seconds, **flatten(run.config)}
-        row |= measured(metrics) | _paid(run, metrics)
+        row |= measured(metrics, criterion) | _paid(run, metrics)
         before = origin_epochs(run, by_id)
         row |= {
             "t_total": None if row["t_grok"] is None else before + row["t_grok"],
@@ -82,7 +89,7 @@ def origin_epochs(run: RunInfo, by_id: Mapping[str, RunInfo]) -> int:
         own = origin.epoch
         if isinstance(config.ticket, FromRun) and config.ticket.run == origin.id and config.ticket.epoch != "last":
             epoch = config.ticket.epoch
-            own = epoch if isinstance(epoch, int) else int(origin.summary[epoch])
+            own = epoch if isinstance(epoch, int) else getattr(times_of(origin), epoch)
         spent += own + origin_epochs(origin, by_id)
     return spent
 
@@ -103,9 +110,9 @@ def priced(runs: pd.DataFrame, seconds_per_epoch: Mapping[str, float]) -> pd.Dat
     return runs.assign(seconds_alone=runs["t_grok"] * each, seconds_alone_end=runs["epoch"] * each)
 
 
-def measured(metrics: pd.DataFrame) -> dict[str, Any]:
+def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT) -> dict[str, Any]:
     """What is known of a run at full resolution."""
-    times, phases = run_times(metrics), find_phases(metrics)
+    times, phases = run_times(metrics, criterion), find_phases(metrics, criterion)
     last = metrics.iloc[-1]
     return {
         "epoch": int(last["epoch"]),
@@ -143,8 +150,8 @@ def crossings(metrics: pd.DataFrame) -> dict[str, float | None]:
     epochs = metrics["epoch"].to_numpy()
     middle = np.sqrt(max(divergence[0], 1e-12) * max(divergence.min(), 1e-12))
     down = epochs[divergence <= middle]
-    up = epochs[accuracy >= 0.5]
-    if accuracy.max() < 0.95 or not len(down) or not len(up):
+    up = epochs[reaches(accuracy, 0.5)]
+    if not reaches(accuracy.max(), 0.95) or not len(down) or not len(up):
         return {"t_condensed": None, "t_half": None, "lead": None}
     return {"t_condensed": float(down[0]), "t_half": float(up[0]), "lead": float(up[0] - down[0])}
 
@@ -168,32 +175,37 @@ def _short(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(single), whole.view(np.float32), single)
 
 
+def criterion_of(results: Results) -> Criterion:
+    """What the stored times were found by: the first touch for results that do not say."""
+    stored = results.about.get("criterion")
+    return FIRST_TOUCH if stored is None else Criterion.from_dict(stored)
+
+
 def curves_from(results: Results) -> list[RunCurves]:
-    """The stored curves, ready to draw."""
+    """The stored curves, ready to draw. Phases are those found at full resolution, not what the thinned curves would give."""
     groups = dict(list(results.curves.groupby("run")))
+    criterion = criterion_of(results).describe()
     return [
         RunCurves(
             arm=row["arm"],
             seed=int(row["seed"]),
             metrics=groups[row["run"]],
-            phases=_phases(row),
-            t_mem=_whole(row["t_mem"]),
-            t_grok=_whole(row["t_grok"]),
+            phases=phases.borders,
+            t_mem=phases.t_mem,
+            t_grok=phases.t_grok,
+            criterion=criterion,
+            status=row.get("status", ""),
         )
-        for row in results.runs.to_dict("records")
+        for row, phases in ((row, phases_from(row)) for row in results.runs.to_dict("records"))
     ]
 
 
-def _phases(row: dict[str, Any]) -> list[tuple[str, int, int | None]]:
-    borders = [
-        ("memorisation", 0),
-        ("plateau", _whole(row["t_mem"])),
-        ("resurgence", _whole(row["t_c"])),
-        ("grokking", _whole(row["t_grok"])),
-    ]
-    known = [(name, start) for name, start in borders if start is not None]
-    ends = [start for _, start in known[1:]] + [int(row["epoch"])]
-    return [(name, start, end) for (name, start), end in zip(known, ends, strict=True)]
+def phases_from(row: Mapping[str, Any]) -> Phases:
+    """The phases of a run from its row in the table of runs: what `find_phases` found in the whole run."""
+    t_mem, t_c, t_grok = (_whole(row[name]) for name in ("t_mem", "t_c", "t_grok"))
+    fall, rise, bump = (_known(row[name]) for name in ("gradient_fall", "gradient_rise", "loss_bump"))
+    last = int(row["epoch"])
+    return Phases(t_mem=t_mem, t_c=t_c, t_grok=t_grok, last_epoch=last, fall=fall, rise=rise, loss_bump=bump)
 
 
 def _at(metrics: pd.DataFrame, column: str, epoch: int | None) -> float | None:
@@ -201,7 +213,11 @@ def _at(metrics: pd.DataFrame, column: str, epoch: int | None) -> float | None:
 
 
 def _whole(value: Any) -> int | None:
-    return None if value is None or pd.isna(value) else int(value)
+    return None if pd.isna(value) else int(value)
+
+
+def _known(value: Any) -> float | None:
+    return None if pd.isna(value) else float(value)
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:

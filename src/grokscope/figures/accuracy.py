@@ -13,14 +13,25 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, middle, need, recorded
-from .layout import arm_handle, draw_seeds, legend, log_values, outcome, panels, subtitle
+from .panels import arm_handle, draw_seeds, legend, log_values, outcome, panels, subtitle
 from .phases import mark_time, phase_entries, phase_names, shade_phases, time_entries
-from .style import SMALL, TRAIN_COLOUR, arm_colours, styled
+from .registry import figures
+from .style import SMALL, TRAIN_COLOUR, arm_colours
 
 
-@styled
+@figures.register(
+    "accuracy",
+    needs="test_accuracy",
+    order=10,
+    title="Accuracy and divergence",
+    shows="Line charts over epochs on a log scale: train and test accuracy above, divergence D below.",
+    caption="Look first at the gap between the grey train curve and the coloured test curve: that is the wait called "
+    "grokking. Then look down: D measures how far attention is from the informative positions (0 = exactly on "
+    "them). If structure is what the run is waiting for, D falls before test accuracy rises. "
+    "The shaded phases are those of the middle seed; triangles mark when each seed grokked.",
+)
 def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
-    """One column an arm: train and test accuracy above, D below, with the phases of the arm's middle run as bands."""
+    """One column per arm: train and test accuracy above, D below, with the phases of the arm's middle run as bands."""
     need(runs, "test_accuracy")
     arms = by_arm(runs)
     names, colours = phase_names(runs), arm_colours(list(arms))
@@ -33,7 +44,7 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
         draw_seeds(above, members, "test_accuracy", colours[name], "test")
         subtitle(above, outcome(members))
         if all(run.t_grok is None for run in members):
-            _say_never(above)
+            _say_never(above, members)
         if divergence:
             draw_seeds(axes[1, arm], members, "D", colours[name], "D")
         for row, ax in enumerate(axes[:, arm]):
@@ -50,6 +61,8 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     return figure
 
 
-def _say_never(ax: Axes) -> None:
+def _say_never(ax: Axes, runs: Sequence[RunCurves]) -> None:
+    """Words in the empty half of a panel; "never" only where every run was trained to its last epoch."""
+    words = "never grokked" if all(run.status == "done" for run in runs) else "not grokked"
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
-    ax.text(0.97, 0.5, "never grokked", transform=ax.transAxes, size=SMALL, ha="right", va="center", bbox=box, zorder=4)
+    ax.text(0.97, 0.5, words, transform=ax.transAxes, size=SMALL, ha="right", va="center", bbox=box, zorder=4)

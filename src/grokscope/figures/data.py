@@ -1,4 +1,4 @@
-"""What the pictures are drawn from: one `RunCurves` a run. Phases and times arrive as data, decided elsewhere."""
+"""What figures are drawn from: one `RunCurves` per run. Phases and times arrive as data, decided elsewhere."""
 
 from __future__ import annotations
 
@@ -28,13 +28,17 @@ class RunCurves:
     seed: int
     """Which repetition of the arm it is."""
     metrics: pd.DataFrame
-    """One row an evaluation, with a column `epoch`."""
+    """One row per evaluation, with a column `epoch`."""
     phases: Sequence[tuple[str, int, int | None]] = ()
     """(name, first epoch, first epoch after it) of each phase the run went through; None where it lasts to the end."""
     t_mem: int | None = None
-    """Epoch of memorisation; None = never."""
+    """Epoch of memorisation; None = not by the last epoch."""
     t_grok: int | None = None
-    """Epoch of grokking; None = never (censored at the last epoch)."""
+    """Epoch of grokking; None = not by the last epoch (censored)."""
+    criterion: str = ""
+    """What t_grok is, e.g. test accuracy ≥ 99 %, held 100 epochs; empty where that is not known."""
+    status: str = ""
+    """done, grokked, diverged, stopped or running; empty where that is not known. Only a run that is done "never" grokked."""
     positions: Sequence[str] = ()
     """Names of the positions of a sequence, query last, e.g. a, b, distractor 1, =."""
     informative: Sequence[int] = ()
@@ -76,13 +80,13 @@ def recorded(runs: Sequence[RunCurves], column: str) -> bool:
 
 
 def need(runs: Sequence[RunCurves], column: str) -> None:
-    """Refuse to draw an empty picture."""
+    """Refuse to draw an empty figure."""
     if runs and not recorded(runs, column):
         raise ConfigError("metric", f"no run has a number for {column} after epoch 0")
 
 
 def probed(results: Results, name: str) -> pd.DataFrame:
-    """What a probe found in the runs; refuses to draw an empty picture."""
+    """What a probe found in the runs; refuses to draw an empty figure."""
     table = results.probes.get(name)
     if table is None or table.empty:
         raise ConfigError("probes", f"the results hold no table of probe {name}")
@@ -95,13 +99,13 @@ def first_seed(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def middle(runs: Sequence[RunCurves]) -> RunCurves:
-    """The run that stands for its arm: the (lower) middle one by grokking time, those that never grokked last."""
+    """The run that stands for its arm: the (lower) middle one by grokking time, those that have not grokked last."""
     order = sorted(runs, key=lambda run: (math.inf if run.t_grok is None else run.t_grok, run.seed))
     return order[(len(order) - 1) // 2]
 
 
 def together(runs: Sequence[RunCurves], column: str) -> tuple[Values, Values]:
-    """One metric of several runs on common epochs: epochs, and a row a run.
+    """One metric of several runs on common epochs: epochs, and one row per run.
 
     A run that has stopped keeps its last value, so that the middle of the arm does not jump when its fastest run
     retires; the epochs end where fewer than half of the runs still train. Gaps (NaN) are bridged; a run without a

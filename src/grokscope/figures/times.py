@@ -1,4 +1,4 @@
-"""Grokking times of all runs, with those that never grokked in sight: a comparison needs its censored runs."""
+"""Grokking times of all runs, with those that have not grokked in sight: a comparison needs its censored runs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, middle
-from .layout import log_epochs, wrapped
-from .style import PAGE_WIDTH, SMALL, arm_colours, styled
+from .panels import log_epochs, wrapped
+from .registry import figures
+from .style import PAGE_WIDTH, SMALL, arm_colours
 
 GREY = "#666666"
-CENSORED = "never grokked by its last epoch (censored)"
+CENSORED = "not grokked by its last epoch (censored)"
 
 
-@styled
+@figures.register(
+    "times",
+    needs="epoch",
+    order=20,
+    title="Grokking times",
+    shows="Dot plot of the epoch of grokking, one row per arm and one dot per seed.",
+    caption="Every run is here, also those that have not grokked: a hollow triangle says “not by this epoch”, which is all "
+    "that is known about it. Compare whole clouds of seeds, not single runs; the scale is logarithmic, so equal "
+    "distances are equal factors.",
+)
 def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None] | None = None) -> Figure:
-    """A row an arm: a dot a seed at its grokking time, a hollow triangle at the last epoch of a run that never grokked.
+    """One row per arm: a dot per seed at its grokking time, a hollow triangle at the last epoch of a run that has not grokked.
 
     medians   median grokking time of each arm (None = not reached), e.g. Kaplan–Meier's; without it the bar stands at
               the (lower) middle run, which is the same when no run was cut short before it
@@ -43,7 +53,10 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
     ax.text(1.02, -0.62, "grokked", transform=ax.get_yaxis_transform(), size=SMALL, va="center")
     shown = [run.last_epoch if run.t_grok is None else run.t_grok for run in runs]
     log_epochs(ax, max(min(shown), 1) / 1.5, max(*shown, 1) * 1.5)
-    ax.set_xlabel("epoch of grokking")
+    criteria = {run.criterion for run in runs}
+    ax.set_xlabel(
+        f"epoch of grokking ({criteria.pop()})" if len(criteria) == 1 and any(criteria) else "epoch of grokking"
+    )
     ax.set_ylim(len(arms) - 0.45, -0.55)
     ax.set_yticks(range(len(arms)), labels)
     ax.tick_params(axis="y", length=0, labelsize=8)

@@ -52,9 +52,14 @@ class Evaluation:
         step: Tensor,
         seed: Tensor,
     ) -> dict[str, Tensor]:
-        """Every registered measure; `seen`, `answer_loss` and `gradient` are what `observe` found on the training set."""
+        """Every registered measure; `seen`, `answer_loss` and `gradient` are what `observe` found on the training set.
+        Columns are named measure/column."""
         view = self.view(weights, hyper, seen, answer_loss, gradient, train, test, step, seed)
-        return {name: value.float() for measure in measures.entries().values() for name, value in measure(view).items()}
+        return {
+            f"{name}/{column}": value.float()
+            for name, measure in measures.entries().items()
+            for column, value in measure(view).items()
+        }
 
     def view(
         self,

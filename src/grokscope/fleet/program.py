@@ -9,7 +9,7 @@ programs of one lane, which need no vmap: a run's bits do not depend on its neig
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -285,7 +285,19 @@ class Program:
     # ── measuring ────────────────────────────────────────────────────────────────────────────────────────────
 
     def evaluate(self) -> dict[str, list[float]]:
-        """Every registered measure of every lane."""
+        """Every registered measure of every lane, by column."""
+        return {name.partition("/")[2]: values for name, values in self._evaluated().items()}
+
+    def evaluate_by_measure(self, names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
+        """Some measures of every lane, by measure and column; one that has nothing to say has no columns."""
+        found: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+        for name, values in self._evaluated().items():
+            measure, _, column = name.partition("/")
+            if measure in found:
+                found[measure][column] = values
+        return found
+
+    def _evaluated(self) -> dict[str, list[float]]:
         values = self._evaluate()
         table = torch.stack(list(values.values())).cpu()
         return dict(zip(values, table.tolist(), strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analysis import run_times
+from ..analysis import summary_of
 from ..config import RunConfig
 from ..store import RunFolder
 from .remaining import replay
@@ -54,7 +54,7 @@ class RunWriter:
     ) -> None:
         assert self.folder is not None
         history = self.history + _history(rows)
-        summary = _summary(history, self.config.stop.window)
+        summary = _summary(history)
         seconds = metadata["seconds"]
         self.folder.save(epoch, rows, tensors, metadata, summary, status=status, seconds=seconds, keep=keep)
         self.history = history
@@ -64,14 +64,14 @@ class RunWriter:
             self.folder.close()
 
 
-def _summary(history: list[dict[str, float]], window: int) -> dict[str, Any]:
-    """t_mem, t_grok and the last accuracies, as `grokscope runs` shows them."""
+def _summary(history: list[dict[str, float]]) -> dict[str, Any]:
+    """t_mem and t_grok by the default criterion, and the last accuracies, as `grokscope runs` shows them."""
     import pandas as pd
 
     if not history:
         return {}
     accuracies = {name: history[-1][name] for name in ("train_accuracy", "test_accuracy")}
-    return run_times(pd.DataFrame(history), window=window).to_dict() | accuracies
+    return summary_of(pd.DataFrame(history)) | accuracies
 
 
 def _history(rows: list[dict[str, Any]]) -> list[dict[str, float]]:

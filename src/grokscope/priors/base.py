@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
@@ -12,7 +11,7 @@ from ..randomness import Key
 from ..registry import Registry
 from ..settings import Settings, require
 from ..shapes import Float
-from ..theory import oracle_target
+from ..theory import log_mean_attention, oracle_target
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,7 +76,4 @@ class Prior(Settings):
 def pooled_log_attention(out: Output) -> Float[Tensor, "example position"]:
     """log of the attention averaged over heads: heads satisfy the structural condition together (Conj. E.2)."""
     assert out.log_attention is not None
-    heads = out.log_attention.shape[1]
-    if heads == 1:
-        return out.log_attention[:, 0]
-    return torch.logsumexp(out.log_attention, 1) - math.log(heads)
+    return log_mean_attention(out.log_attention)

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
+from ..analysis import unreached_word
 from ..figures import arm_colours
 from .pictures import Picture
 
@@ -26,7 +27,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """One row of the table of runs. None is something that never happened, or is not known."""
+    """One row of the table of runs. None is something that has not happened, or is not known."""
 
     id: str
     """The run's id, as `grokscope show` takes it."""
@@ -89,6 +90,8 @@ class Page:
     """What comes between the pictures and the table of runs."""
     runs: tuple[RunRow, ...] = ()
     """All runs the page speaks of."""
+    criterion: str = ""
+    """What counts as memorised and as grokked, e.g. ≥ 99 %, held 100 epochs; said in the table of runs."""
     command: str
     """The exact command that makes this page again."""
     versions: tuple[tuple[str, str], ...] = ()
@@ -99,7 +102,8 @@ def render(page: Page) -> str:
     """The page as HTML."""
     room = files(__package__)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"count": _count, "epoch": _epoch, "percent": _percent, "seconds": _seconds}
+    environment.filters |= {"count": _count, "percent": _percent, "seconds": _seconds}
+    environment.globals |= {"epoch": _epoch}
     template = environment.from_string((room / "page.html.j2").read_text(encoding="utf-8"))
     css = (room / "page.css").read_text(encoding="utf-8")
     return template.render(page=page, css=css, colours=arm_colours([name for name, _ in page.arms]))
@@ -109,8 +113,8 @@ def _count(value: int) -> str:
     return f"{value:,}"
 
 
-def _epoch(value: int | None) -> str:
-    return "never" if value is None else f"{value:,}"
+def _epoch(value: int | None, run: RunRow) -> str:
+    return unreached_word(run.status) if value is None else f"{value:,}"
 
 
 def _percent(value: float | None) -> str:

@@ -8,24 +8,24 @@ from typing import Any
 
 import pandas as pd
 
-from ..analysis import compare, find_phases, summarise
+from ..analysis import DEFAULT, Criterion, compare, find_phases, summarise, times_of, unfinished
 from ..config import RunConfig, read_stored_if_possible
 from ..describe import differences, meanings
 from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
 from ..settings import flatten
 from ..store import RunInfo, read_metrics, save_file
-from . import Page, Picture, RunRow, Section, Setting, render, standard_pictures
+from . import Page, Picture, RunRow, Section, Setting, chosen_pictures, render, standard_pictures
 
 
-def curves_of(runs: Sequence[RunInfo], arms: Sequence[str]) -> list[RunCurves]:
+def curves_of(runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT) -> list[RunCurves]:
     """Each run's metrics with what the analysis finds in them."""
     curves = []
     for run, arm in zip(runs, arms, strict=True):
         metrics = read_metrics(run).to_pandas()
         if metrics.empty:
             raise StoreError(f"run {run.id} has no measurements yet")
-        phases = find_phases(metrics)
+        phases = find_phases(metrics, criterion)
         config = read_stored_if_possible(run.config, run.id)
         positions, informative = position_names(config) if config else ([], [])
         curves.append(
@@ -33,9 +33,11 @@ def curves_of(runs: Sequence[RunInfo], arms: Sequence[str]) -> list[RunCurves]:
                 arm=arm,
                 seed=run.config["seed"],
                 metrics=metrics,
-                phases=[(span.name, span.start, span.end) for span in phases.borders],
-                t_mem=run.summary.get("t_mem"),
-                t_grok=run.summary.get("t_grok"),
+                phases=phases.borders,
+                t_mem=phases.t_mem,
+                t_grok=phases.t_grok,
+                criterion=criterion.describe(),
+                status=run.status,
                 positions=positions,
                 informative=informative,
             )
@@ -63,24 +65,36 @@ def _letter(number: int) -> str:
     return "abcdefghijklmnopqrstuvwxyz"[number] if number < 26 else f"operand {number + 1}"
 
 
-def table_of(runs: Sequence[RunInfo], arms: Sequence[str]) -> pd.DataFrame:
-    """One row a run, for statistics."""
-    times = ("t_mem", "t_grok", "tau_grok", "test_accuracy")
-    rows = [
-        {"arm": arm, "seed": run.config["seed"], "epoch": run.epoch, **{key: run.summary.get(key) for key in times}}
-        for run, arm in zip(runs, arms, strict=True)
-    ]
+def table_of(runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT) -> pd.DataFrame:
+    """One row per run, for statistics."""
+    rows = []
+    for run, arm in zip(runs, arms, strict=True):
+        times = times_of(run, criterion)
+        rows.append(
+            {
+                "arm": arm,
+                "seed": run.config["seed"],
+                "status": run.status,
+                "epoch": run.epoch,
+                "t_mem": times.t_mem,
+                "t_grok": times.t_grok,
+                "tau_grok": times.tau_grok,
+                "test_accuracy": run.summary.get("test_accuracy"),
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def statistics(table: pd.DataFrame) -> list[str]:
-    """Per arm: median grokking time with its interval, and the runs that never grokked; between arms: log-rank."""
+    """Per arm: median grokking time with its range, and how many runs grokked; between arms: log-rank."""
     lines = []
     for arm, row in summarise(table, "arm").iterrows():
         # a median exists once half of the runs have grokked
         middle = "no median" if pd.isna(row["median"]) else f"median {row['median']:,.0f} epochs"
         spread = "" if pd.isna(row["fastest"]) else f" ({row['fastest']:,.0f} to {row['slowest']:,.0f})"
-        lines.append(f"{arm}: {middle}{spread}, {int(row['runs'] - row['never'])} of {int(row['runs'])} runs grokked.")
+        waiting = table.loc[(table["arm"] == arm) & table["t_grok"].isna(), "status"]
+        grokked = f"{int(row['runs'] - row['censored'])} of {int(row['runs'])} runs grokked{unfinished(waiting)}"
+        lines.append(f"{arm}: {middle}{spread}, {grokked}.")
     if table["arm"].nunique() > 1:
         for pair in compare(table, "arm").pairs.itertuples():
             lines.append(
@@ -100,14 +114,22 @@ def build_page(
     verdict: Sequence[str] | None = None,
     what: Sequence[str] = (),
     sections: Sequence[Section] = (),
+    criterion: Criterion = DEFAULT,
+    figures: Sequence[str] = (),
 ) -> tuple[str, tuple[Picture, ...]]:
-    """The page as HTML, and its pictures. `arms` names each run's condition; by default by what differs."""
+    """The page as HTML, and its pictures.
+
+    arms        names the condition of each run; by default by what differs
+    criterion   when a run counts as having memorised, and as having grokked
+    figures     names of the figures that it shows; by default the standard ones
+    """
     if not runs:
         raise ConfigError("runs", "there are none to report on")
     arms = differences([complete_settings(run) for run in runs]) if arms is None else arms
-    table = table_of(runs, arms)
+    table = table_of(runs, arms, criterion)
     medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summarise(table, "arm")["median"].items()}
-    pictures = standard_pictures(curves_of(runs, arms), medians)
+    curves = curves_of(runs, arms, criterion)
+    pictures = chosen_pictures(figures, curves, medians) if figures else standard_pictures(curves, medians)
     page = Page(
         title=title,
         lead=lead,
@@ -125,10 +147,13 @@ def build_page(
                 status=run.status,
                 epochs=run.epoch,
                 seconds=run.seconds,
-                **{key: run.summary.get(key) for key in ("t_mem", "t_grok", "train_accuracy", "test_accuracy")},
+                t_mem=own.t_mem,
+                t_grok=own.t_grok,
+                **{key: run.summary.get(key) for key in ("train_accuracy", "test_accuracy")},
             )
-            for run, arm in zip(runs, arms, strict=True)
+            for run, arm, own in zip(runs, arms, curves, strict=True)
         ),
+        criterion=str(criterion),
         command=command,
         versions=tuple(_versions(runs[0].manifest)),
     )

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..analysis import times_of, unreached
 from ..config import RunConfig, read_stored
 from ..errors import ConfigError, StoreError
 from ..fleet.data import lane_data, with_plan
@@ -81,9 +82,9 @@ class StoredRun:
             return None
         if isinstance(epoch, int):
             return epoch
-        since = self.info.summary.get(epoch)
+        since = getattr(times_of(self.info), epoch)
         if since is None:
-            raise StoreError(f"run {self.id} has no {epoch}: it did not get there by epoch {self.info.epoch}")
+            raise StoreError(f"run {self.id} has no {epoch}: {unreached(self.info.status, self.info.epoch, 'reached')}")
         kept = [saved for saved in self.epochs if saved >= since]
         if not kept:
             raise StoreError(f"run {self.id} kept no checkpoint after {epoch} = {since}; train it with log.keep")

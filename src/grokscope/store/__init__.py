@@ -4,6 +4,7 @@ Training goes through `RunFolder`, everything else reads. Importing this room, l
 torch nor pyarrow.
 """
 
+from .added import added_measures
 from .catalogue import RunInfo, find_run, kept_epochs, list_runs, read_checkpoint, read_run
 from .checkpoints import Checkpoint
 from .disk import check_writable, save_file
@@ -17,6 +18,7 @@ __all__ = [
     "RunFolder",
     "RunInfo",
     "State",
+    "added_measures",
     "check_writable",
     "find_run",
     "kept_epochs",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import StoreError
 from . import checkpoints, tables
+from .added import save_added
 from .creation import create
 from .disk import check_writable, damaged, make_folder, remove, rename, write, write_json
 from .layout import (
@@ -154,6 +155,11 @@ class RunFolder:
         except BaseException:
             self.close()
             raise
+
+    def add_measure(self, name: str, rows: Sequence[tables.Row]) -> None:
+        """Store columns that a measure found after training, at the epochs of checkpoints."""
+        self._check_open()
+        save_added(self.path, name, rows)
 
     def finish(self, status: str, summary: Mapping[str, Any] | None = None) -> None:
         """Set the status (and the summary, if given) without a new checkpoint, and close the folder."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..errors import StoreError
 from ..settings import flatten
+from .added import with_added
 from .catalogue import RunInfo, list_runs
 from .tables import join, read_parts
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def read_metrics(run: RunInfo) -> pa.Table:
-    """All evaluations of one run, a row each. Safe while it trains."""
-    return join([table for _, table in read_parts(run.path)])
+    """All evaluations of one run, one row per evaluation. Safe while it trains."""
+    return with_added(join([table for _, table in read_parts(run.path)]), run.path)
 
 
 @overload

@@ -5,6 +5,7 @@
   manifest.json      schema version, package versions, device, git commit, time of creation
   state.json         status, epoch, seconds, summary numbers
   metrics/           part-<first epoch>-<last epoch>.parquet
+  added/             <measure>.parquet, columns that were measured after training
   checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept for good)
   lock               held by the process that trains the run
 """

@@ -14,8 +14,7 @@ import torch
 
 from ..registry import Registry
 from ..settings import Settings, require
-from ..shapes import Bool, Float
-from ..theory.tickets import top_share
+from ..theory import top_share
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,7 +42,7 @@ class Origin(NamedTuple):
 
 
 class PruningContext(NamedTuple):
-    """What a ticket is start from."""
+    """What a ticket is drawn from."""
 
     parameters: dict[str, Parameter]
     weights: Weights
@@ -145,19 +144,20 @@ class FromRun(Ticket):
         require(not isinstance(self.epoch, int) or self.epoch >= 0, "epoch", f"{self.epoch} is below 0")
 
 
-def keep_top(scores: dict[str, Tensor], rate: float, scope: Literal["layer", "global"]) -> Masks:
-    """Masks that keep the highest scores: of each weight matrix, or of all together."""
+def keep_top(
+    scores: dict[str, Tensor],
+    rate: float,
+    scope: Literal["layer", "global"],
+    choose: Callable[[Tensor, float], Tensor] = top_share,
+) -> Masks:
+    """Masks that keep the highest scores (or what `choose` keeps): of each weight matrix, or of all together."""
     if scope == "layer":
-        return {name: _top(score, rate) for name, score in scores.items()}
-    together = _top(torch.cat([score.flatten() for score in scores.values()]), rate)
+        return {name: choose(score.flatten(), rate).view(score.shape) for name, score in scores.items()}
+    together = choose(torch.cat([score.flatten() for score in scores.values()]), rate)
     sizes = [score.numel() for score in scores.values()]
     return {
         name: part.view(score.shape) for (name, score), part in zip(scores.items(), together.split(sizes), strict=True)
     }
-
-
-def _top(scores: Float[Tensor, "..."], rate: float) -> Bool[Tensor, "..."]:
-    return top_share(scores.flatten(), rate).view(scores.shape)
 
 
 def pruned(weights: Weights, mask: Masks) -> PrunedInit:

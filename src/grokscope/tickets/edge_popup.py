@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import torch
 
 from ..settings import require
+from ..theory import edge_popup_mask
 from .base import FromRun, ParameterRate, Pruned, PrunedInit, PruningContext, Weights, tickets
 from .trained import origin_of
 
@@ -75,7 +76,5 @@ class EdgePopup(Pruned, FromRun):
 
 def straight_through(scores: Tensor, rate: float) -> Tensor:
     """The mask of the highest scores as numbers; its gradient is handed to the scores unchanged."""
-    flat = scores.detach().flatten()
-    cut = min(round(rate * flat.shape[0]), flat.shape[0] - 1)
-    lives = scores.detach() >= flat.sort().values[cut]
-    return lives.to(scores.dtype) + (scores - scores.detach())
+    fixed = scores.detach()
+    return edge_popup_mask(fixed, rate).to(scores.dtype) + (scores - fixed)

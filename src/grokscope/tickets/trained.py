@@ -12,7 +12,7 @@ import torch
 
 from ..errors import ConfigError
 from ..settings import require
-from ..theory import controlled_dense
+from ..theory import controlled_dense, magnitude_mask
 from .base import (
     EVERY_PART,
     FromRun,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def origin_of(context: PruningContext) -> Origin:
-    assert context.origin is not None, "a ticket from a run was start without one"
+    assert context.origin is not None, "a ticket from a run was drawn without one"
     return context.origin
 
 
@@ -71,7 +71,8 @@ class Magnitude(Pruned, Rewound):
 
     def mask(self, context: PruningContext) -> Masks:
         trained = origin_of(context).trained
-        return keep_top({name: trained[name].abs() for name in context.prunable(self.parts)}, self.rate, self.scope)
+        weights = {name: trained[name] for name in context.prunable(self.parts)}
+        return keep_top(weights, self.rate, self.scope, magnitude_mask)
 
     def draw(self, context: PruningContext) -> PrunedInit:
         return pruned(self.beneath(context), self.mask(context))
