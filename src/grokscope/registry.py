@@ -26,7 +26,7 @@ class Registry(Generic[T]):
         """The package whose files hold the entries; empty where they are registered by other means."""
         self._entries: dict[str, T] = {}
         self.code: dict[type, dict[str, Any]] = {}
-        """The methods of each entry as they were when it was registered."""
+        """The methods of each entry, inherited ones included, as they were when it was registered."""
         self._loaded = False
         self._loading = threading.RLock()
 
@@ -37,7 +37,7 @@ class Registry(Generic[T]):
             self._entries[name] = entry
             if isinstance(entry, type):
                 entry.kind = name  # type: ignore[attr-defined]
-                self.code[entry] = {name: value for name, value in vars(entry).items() if callable(value)}
+                self.code[entry] = _methods(entry)
             return entry
 
         return add
@@ -59,6 +59,23 @@ class Registry(Generic[T]):
         if name not in entries:
             raise ConfigError(self.field, f"no {self.field} is called {name!r}. {nearest(str(name), entries)}")
         return entries[name]
+
+    def patched(self, entry: type) -> list[str]:
+        """The methods of an entry that are no longer those it was registered with."""
+        if entry not in self.code:
+            return []
+        then, now = self.code[entry], _methods(entry)
+        return sorted(name for name in then.keys() | now.keys() if then.get(name) is not now.get(name))
+
+
+def is_code(value: object) -> bool:
+    """Whether an attribute of a class is a method or a property."""
+    return callable(value) or isinstance(value, (property, classmethod, staticmethod))
+
+
+def _methods(cls: type) -> dict[str, Any]:
+    """The methods and properties of a class, as they stand in it or in its bases."""
+    return {n: value for base in reversed(cls.__mro__) for n, value in vars(base).items() if is_code(value)}
 
 
 def import_tree(package: str) -> None:

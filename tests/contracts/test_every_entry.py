@@ -188,6 +188,12 @@ def test_lane_fields_exist_and_are_numbers(room, kind):
     assert not set(cls().structure()) & (set(cls.LANES) | set(cls.HOST))
 
 
+@pytest.mark.parametrize("kind", list(COMPONENTS["model"].entries()))
+def test_a_model_is_the_same_in_every_lane(kind):
+    """A program builds its model from the settings of one run: numbers of each lane would be ignored."""
+    assert COMPONENTS["model"].get(kind)().lane_values() == {}
+
+
 @pytest.mark.parametrize("name", list(losses.entries()) + list(measures.entries()))
 def test_functions_are_described(name):
     registry = losses if name in losses.entries() else measures

@@ -58,10 +58,10 @@ def products(config: RunConfig, first_layer: FirstLayer = "product") -> list[Pro
         Product("attention logits of the table", rows, d, heads),
         Product("W_V of the table", rows, d, d),
     ]
-    if heads > 1 and model.readout == "residual":
+    if heads > 1 and model.readout.residual:
         found.append(Product("W_O", examples, d, d))
     found.append(Product("W_in", rows if first_layer == "table" else examples, d, hidden))
-    if model.readout == "minimal":
+    if not model.readout.residual:
         return [*found, Product("W_out", examples, hidden, shape.classes)]
     return [*found, Product("W_out", examples, hidden, d), Product("W_U", examples, d, shape.classes)]
 

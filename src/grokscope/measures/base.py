@@ -49,8 +49,8 @@ class Starvation(NamedTuple):
     """Upper bound on how fast the logits change with h."""
     value_norm: Float[Tensor, ""]
     """Upper bound on ‖W_V‖_op."""
-    sensitivity: Float[Tensor, "example head position"]
-    """s_j in ∂h/∂ℓ_j = s_j (v_j − h); α_j for softmax attention."""
+    sensitivity: Float[Tensor, "example head position"] | None
+    """s_j in ∂h/∂ℓ_j = s_j (v_j − h); α_j for softmax attention. None where ∂h/∂ℓ_j has another form: there is no bound then."""
     interaction_gradient: Float[Tensor, "head d d"]
     """∂CE/∂M of the mean cross-entropy."""
     embedding_norm: Float[Tensor, ""]

@@ -20,6 +20,10 @@ def starvation(view: View) -> dict[str, Tensor]:
         return {}
     seen, out = view.starvation, view.train.out
     gradient = seen.logit_gradient
+    measured = gradient.abs()
+    gradients = {"grad_M": seen.interaction_gradient.norm(), "grad_logit": measured.amax()}
+    if seen.sensitivity is None:
+        return gradients
     # CE rounds to 0 in float32 below about 1e-7 while the gradient does not: keep the bound above that rounding
     loss = seen.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
     heads = gradient.shape[1]
@@ -34,10 +38,7 @@ def starvation(view: View) -> dict[str, Tensor]:
     closed = closed * reach.amax().clamp_min(1.0)
     # where all mass is on one position, v_j − h and with it the bound are 0, and the gradient is rounding
     rounding = 1e-6 * closed
-    measured = gradient.abs()
-    return {
-        "grad_M": seen.interaction_gradient.norm(),
-        "grad_logit": measured.amax(),
+    return gradients | {
         "bound": bound.amax(),
         "bound_paper": closed,
         "bound_ratio": (measured / (bound + rounding)).amax(),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 
 import torch
 
-from ..registry import Registry
+from ..registry import Registry, is_code
 from ..settings import Settings, require
 from ..shapes import Float, Int
 
@@ -125,6 +125,12 @@ class Model(Settings):
 
     has_attention: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        """A part may be given by name, as in ``Transformer(attention="linear")``."""
+        for name, held in self.component_fields().items():
+            if isinstance(chosen := getattr(self, name), str):
+                object.__setattr__(self, name, held.read(chosen, name))
+
     def check_task(self, shape: Shape) -> None:
         """Raise ConfigError where this model cannot read a task."""
         require(shape.features == 0, "kind", f"{self.kind} reads tokens, and this task has vectors")
@@ -213,8 +219,8 @@ class Model(Settings):
         assert out.stream is not None
         return out.stream.norm(dim=-1).amax()
 
-    def sensitivity(self, out: Output) -> Float[Tensor, "example head position"]:
-        """s_j in ∂h/∂ℓ_j = s_j (v_j − h); for softmax attention it is α_j itself."""
+    def sensitivity(self, out: Output) -> Float[Tensor, "example head position"] | None:
+        """s_j in ∂h/∂ℓ_j = s_j (v_j − h); for softmax attention it is α_j itself. None where there is no such s."""
         assert out.attention is not None
         return out.attention
 
@@ -228,18 +234,21 @@ class Model(Settings):
 
 
 def overridden(model: Model) -> list[str]:
-    """What of the code that `fused_loss` and `fused_eval` replace is not the one they were written for: methods that a class below
-    theirs defines, or that were changed after the class was registered."""
-    home = next(cls for cls in type(model).__mro__ if "fused_loss" in vars(cls))
-    below = type(model).__mro__[: type(model).__mro__.index(home)]
-    changed = [name for cls in below for name, value in vars(cls).items() if _is_code(value) and hasattr(home, name)]
-    patched = [name for name, value in models.code.get(home, {}).items() if vars(home).get(name) is not value]
-    return sorted({name for name in changed + patched if name not in ("check", *_GENERATED)})
+    """What of the code that `fused_loss` and `fused_eval` replace is not the one they were written for: methods that a subclass of
+    theirs defines, and methods of the model or of one of its parts that were changed after it was registered.
+
+    A part of another class is for `supports_fused_loss` to reject."""
+    lineage = type(model).__mro__
+    definer = next(place for place, cls in enumerate(lineage) if "fused_loss" in vars(cls))
+    registered = [place for place, cls in enumerate(lineage[: definer + 1]) if cls in models.code]
+    home = max(registered, default=definer)  # the first registered model with this fused path
+    below = [name for cls in lineage[:home] for name, value in vars(cls).items() if is_code(value)]
+    found = {name for name in below if hasattr(lineage[home], name)} | set(models.patched(lineage[home]))
+    for field, held in type(model).component_fields().items():
+        if held.registry is not None:
+            found |= {f"{field}.{name}" for name in held.registry.patched(type(getattr(model, field)))}
+    return sorted(found - {"check", *_GENERATED})
 
 
 _GENERATED = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__")
 """What dataclasses write themselves."""
-
-
-def _is_code(value: object) -> bool:
-    return callable(value) or isinstance(value, (property, classmethod, staticmethod))
