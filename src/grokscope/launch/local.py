@@ -22,8 +22,8 @@ from ..ops.devices import device_name, resolve_device
 from ..ops.memory import free_memory
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
 from ..store import RunInfo, check_writable, delete_runs, read_run
-from .progress import GuardedProgress
 from .plan import USABLE, fitting_lanes, lane_bytes, pack, plan_workers
+from .progress import GuardedProgress
 from .remaining import remaining
 from .scheduler import Group, Scheduler, usable_cores
 from .sink import RunWriter
