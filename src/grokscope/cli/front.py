@@ -35,6 +35,10 @@ COMMANDS = {
         "probes",
         "Analyse the kept checkpoints of runs: how masks change, which frequencies neurons use, how the logits depend on them.",
     ),
+    "measure": (
+        "measure",
+        "Evaluate measures that runs were trained without, at the checkpoints that they kept.",
+    ),
     "audit": (
         "audit",
         "Check the paper's statements on stored runs: each holds, is violated or does not apply, with its numbers.",

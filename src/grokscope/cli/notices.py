@@ -46,11 +46,6 @@ def notices(runs: Sequence[RunInfo], loaded: Sequence[Mapping[str, str]], measur
         f"{file} has changed since {_count(count, 'unfinished')} created: training continues with the code as it is now"
         for file, count in _changed(unfinished, loaded).items()
     ]
-    if count := sum(bool(_missing(run, names)) for run in finished):
-        lines.append(
-            f"{_count(count, 'finished')} measured without {_union(_missing(run, names) for run in finished)}: --again retrains "
-            f"{_them(count)}; grokscope measure RUN evaluates kept checkpoints"
-        )
     if count := sum(bool(_missing(run, names)) for run in unfinished):
         missing = _union(_missing(run, names) for run in unfinished)
         lines.append(f"{_count(count, 'unfinished')} measured without {missing} so far: its columns begin here")

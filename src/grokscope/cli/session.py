@@ -43,17 +43,24 @@ def train_and_show(
     from ..launch.local import train_all
     from ..loading import loaded_files
     from ..measures import measures
+    from ..store import FINISHED
+    from .measure import measure_finished, summary
     from .notices import notices, stored_runs
     from .progress import Display
 
     if not again:
         for line in notices(stored_runs(configs, runs), loaded_files(), measures.entries()):
             print(line, file=sys.stderr)
+    finished = [] if again else [run for run in stored_runs(configs, runs) if run.status in FINISHED]
     train = partial(train_all, configs, device=device, runs=runs, lanes=lanes, stats=stats, again=again)
     if quiet:
-        return train()
-    with Display(configs, conditions) as display:
-        return train(progress=display)
+        trained = train()
+    else:
+        with Display(configs, conditions) as display:
+            trained = train(progress=display)
+    if added := measure_finished(finished):
+        print(summary(added), file=sys.stderr)
+    return trained
 
 
 def print_stats(stats: TrainingStats, as_json: bool) -> None:

@@ -33,9 +33,10 @@ PYTHON = 340_000_000
 def signature(config: RunConfig) -> str:
     """Equal for runs that differ only in seed, data, numbers that are the lanes' own, and when to log or stop."""
     parts = (config.model, config.optim, config.filter, config.prior, config.constraint, config.ticket, config.noise)
-    return json.dumps(
-        [*config.task.shape, *(part.structure() for part in parts), config.loss, config.batch_size, config.precision]
-    )
+    # numbers that no program takes per lane must agree
+    fixed = [part.lane_values() for part in (config.model, config.ticket)]
+    structure = [part.structure() for part in parts]
+    return json.dumps([*config.task.shape, *structure, *fixed, config.loss, config.batch_size, config.precision])
 
 
 def pack(items: Iterable[tuple[RunConfig, T]]) -> list[list[T]]:
