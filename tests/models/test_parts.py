@@ -21,9 +21,10 @@ from grokscope.models.parts.mlp.relu import ReLU
 from grokscope.models.parts.positions.rotary import Rotary
 from grokscope.models.transformer import Transformer
 from grokscope.ops.lookup import plan
+from grokscope.papers.structural_inference.equations.explaining_away import pooled_jacobian
 from grokscope.randomness import stream
 from grokscope.tasks.modular import Modular
-from grokscope.theory import pooled_jacobian, residual_lipschitz
+from grokscope.theory import residual_lipschitz
 
 TASK = Modular(p=7, distractors=2, alphabet=3)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _DOT_PRODUCT, _NO_TURN, _NO_BIAS = Attention.logits, PositionEncoding.turn, PositionEncoding.bias
-"""As they were written, whoever replaces them later."""
+"""As they are defined here: a patch of one of them has to be noticed, too."""
 
 
 class AtQuery(NamedTuple):

@@ -58,7 +58,3 @@ class Attention(Part):
             return self.normalise(logits, hidden)
         attention = frozen.unsqueeze(-2).expand_as(logits)
         return attention.clamp_min(TINY).log(), attention
-
-
-DOT_PRODUCT = Attention.logits
-"""Of keys and queries as they are: where `logits` is this, keys need not be formed (see `Transformer`)."""

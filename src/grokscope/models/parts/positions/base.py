@@ -41,7 +41,3 @@ class PositionEncoding(Part):
     ) -> Float[Tensor, "head query position"] | None:
         """What is added to the attention logits of queries and keys that are `query` and `back` before the last position."""
         return None
-
-
-NO_TURN = PositionEncoding.turn
-"""Leaves keys as they are: where `turn` is this, keys need not be formed (see `Transformer`)."""
