@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
@@ -38,3 +39,16 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     choices = sorted(choices)
     close = get_close_matches(word, choices, n=1, cutoff=0.5) or [c for c in choices if c.endswith(word)][:1]
     return f"Did you mean {close[0]}?" if close else f"Choose from: {', '.join(choices)}."
+
+
+def require_arguments(function: Callable[..., object], field: str, *names: str) -> None:
+    """Refuse user code that does not take what it will be given, before anything is trained."""
+    parameters = inspect.signature(function).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    missing = [name for name in names if name not in parameters]
+    if missing:
+        raise ConfigError(
+            field,
+            f"{function.__qualname__} does not take {' and '.join(missing)}; it is given them as keyword arguments",
+        )

@@ -18,6 +18,7 @@ TINY = [
 
 
 COMMANDS = [
+    "measure",
     "demo",
     "train",
     "sweep",

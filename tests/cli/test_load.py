@@ -86,8 +86,11 @@ def test_a_measure_that_finished_runs_lack_and_code_that_has_changed_are_reporte
     write(tmp_path, mine=MEASURE.format(name="own"), neighbour="def scaled(x):\n    return x\n")
     loaded = ("--load", "mine.py", "train", *TINY, "-q", "--seeds")
     assert run(*loaded[2:], "2")[2] == ""
-    line = "2 finished runs were measured without own: --again retrains them; "
-    assert run(*loaded, "3")[2] == f"{line}grokscope measure RUN evaluates kept checkpoints\n"
+    line = (
+        "2 finished runs were trained without own: now evaluated at 1 kept checkpoint each; --again retrains for every "
+    )
+    assert run(*loaded, "3")[2] == f"{line}evaluation\n"
+    assert run(*loaded, "3")[2] == ""
     assert run(*loaded, "3", "--again")[2] == "deleted 3 stored runs; training from scratch\n"
     assert run(*loaded, "3")[2] == ""
     unload()
@@ -225,7 +228,7 @@ def test_the_whole_traceback_on_request(run, tmp_path, monkeypatch):
 
 def test_an_error_elsewhere_is_not_taken_for_the_users(run, tmp_path, monkeypatch):
     write(tmp_path, mine="x = 1\n")
-    monkeypatch.setattr("grokscope.cli.look.table_of_runs", lambda found: 1 / 0)
+    monkeypatch.setattr("grokscope.cli.look.table_of_runs", lambda *given: 1 / 0)
     (tmp_path / "runs").mkdir()
     monkeypatch.setattr(sys, "argv", ["grokscope", "--load", "mine.py", "runs"])
     from grokscope.cli import main

@@ -24,14 +24,6 @@ def test_nothing_is_said_of_runs_that_would_be_the_same():
     assert notices([], now(("mine.py", "1")), ["fit", "own"]) == []
 
 
-def test_a_measure_added_to_finished_runs():
-    line = "3 finished runs were measured without confidence: --again retrains them; "
-    line += "grokscope measure RUN evaluates kept checkpoints"
-    assert notices([info()] * 3 + [info(measures=["fit", "confidence"])], [], ["fit", "confidence"]) == [line]
-    (line,) = notices([info("grokked")], [], ["fit", "confidence", "rank"])
-    assert line.startswith("1 finished run was measured without confidence, rank: --again retrains it; ")
-
-
 def test_a_measure_added_to_or_missing_from_unfinished_runs():
     (line,) = notices([info("stopped")], [], ["fit", "confidence"])
     assert line == "1 unfinished run was measured without confidence so far: its columns begin here"

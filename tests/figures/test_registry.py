@@ -134,7 +134,9 @@ def experiment(tiny, register):
 def test_experiments_name_figures_or_give_functions(experiment):
     table = pd.DataFrame({"run": ["x", "y"], "arm": ["q, one", "q, two"], "seed": 0, "epoch": 10, "t_grok": 5})
     curves = pd.DataFrame({"run": ["x", "x", "y", "y"], "epoch": [1, 10, 1, 10]})
-    results = Results({}, table.assign(t_mem=1, t_c=None), curves)
+    results = Results(
+        {}, table.assign(t_mem=1, t_c=None, gradient_fall=None, gradient_rise=None, loss_bump=None), curves
+    )
     drawn = list(drawn_pictures(experiment, results))
     assert [picture.file for picture in drawn] == ["a-q", "b-q", "c", "d"]
     assert drawn[0].figure.axes[0].get_yticklabels()[1].get_text() == "two"  # of the part q

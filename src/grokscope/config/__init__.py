@@ -3,7 +3,7 @@
 from .combine import combine
 from .merge import merge, nested
 from .run import COMPONENTS, SCHEMA, RunConfig
-from .stored import read_stored, read_stored_if_possible
+from .stored import read_stored, read_stored_if_possible, readable_settings
 from .watch import Log, Stop
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "nested",
     "read_stored",
     "read_stored_if_possible",
+    "readable_settings",
 ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from ..errors import StoreError
+from ..errors import ConfigError, StoreError
 from .run import RunConfig
 
 _told: set[str] = set()
@@ -37,3 +38,12 @@ def read_stored_if_possible(plain: Mapping[str, Any], name: str) -> RunConfig | 
     except StoreError as error:
         _once(str(error))
         return None
+
+
+def readable_settings(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run that cannot be read as a whole, with defaults in the components that can be."""
+    settings = dict(plain)
+    for name, held in RunConfig.component_fields().items():
+        with suppress(ConfigError):
+            settings[name] = held.read(plain.get(name, {}), name).to_dict()
+    return settings

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..errors import require_arguments
 from ..ops.lookup import Plan
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Forward:
         self.model = config.model
         self.shape = config.task.shape
         self.precision = config.precision
+        require_arguments(self.model.forward, "model", "training", "key")
 
     def __call__(
         self, weights: Weights, batch: Batch, *, training: bool = False, key: Key | None = None, **how: Any

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..errors import require_arguments
 from ..optim.adamw import AdamW
 from ..optim.base import clip_scale
 from ..optim.filters import NoFilter
@@ -29,6 +30,7 @@ class Update:
     """The rule, apart from the run's own numbers."""
 
     def __init__(self, config: RunConfig, layout: Layout):
+        require_arguments(config.optim.update, "optim", "key")
         self.config = config
         self.layout = layout
         self.rates = config.ticket.rates(layout.parameters)

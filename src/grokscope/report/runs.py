@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ..analysis import DEFAULT, Criterion, compare, find_phases, summarise, times_of, unfinished
-from ..config import RunConfig, read_stored_if_possible
+from ..config import RunConfig, read_stored_if_possible, readable_settings
 from ..describe import differences, meanings
 from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
@@ -164,7 +164,7 @@ def complete_settings(run: RunInfo) -> dict[str, Any]:
     """A run's settings as plain values. Those that did not exist when it was stored have their default, so that runs of several
     versions can be compared."""
     config = read_stored_if_possible(run.config, run.id)
-    return config.to_dict() if config else run.config
+    return config.to_dict() if config else readable_settings(run.config)
 
 
 def settings_of(runs: Sequence[RunInfo]) -> list[Setting]:

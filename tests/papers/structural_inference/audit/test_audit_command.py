@@ -80,7 +80,7 @@ def test_bad_input_is_one_clear_line(run, trained, tmp_path):
     assert "Did you mean" in refused("zzz")
     assert "nowhere" in refused("--runs", "nowhere")
     (tmp_path / "none").mkdir()
-    assert "holds no runs" in refused("--runs", "none")
+    assert "contains no runs" in refused("--runs", "none")
     folder = tmp_path / "runs" / trained[0]
     shutil.rmtree(folder / "checkpoints")
     assert refused(trained[0]) == f"run {trained[0]} has no checkpoint yet\n"
