@@ -147,7 +147,7 @@ def _demo_seconds(device: torch.device) -> float:
     asked = configs(range(3))
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
-        train_all(asked, device=str(device), runs=folder, lanes=len(asked))
+        train_all(asked, device=str(device), runs=folder)
         return time.perf_counter() - begin
 
 

@@ -47,7 +47,7 @@ def demo(
         configs,
         runs=runs,
         device=device,
-        lanes=len(configs),
+        lanes=None,
         quiet=quiet or as_json,
         conditions=conditions,
         again=again,

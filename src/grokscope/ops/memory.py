@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 
 
 def keep_freed_memory() -> bool:
@@ -24,7 +24,9 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):  # another C library
         return False
-    return bool(mallopt(_MMAP_THRESHOLD, 1 << 30) and mallopt(_TRIM_THRESHOLD, 1 << 30))
+    # one arena: those of other threads give their memory back all the same
+    wishes = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 1 << 30, _ARENA_MAX: 1}
+    return all([mallopt(option, value) for option, value in wishes.items()])
 
 
 def free_memory(device: torch.device) -> int:

@@ -17,7 +17,7 @@ from .team import block_bounds, each_block
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BLOCK = 1024
+_BLOCK = 512
 """Examples at a time on a CPU, as in `readout_loss.py`."""
 
 

@@ -21,7 +21,7 @@ from .team import block_bounds, each_block
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BLOCK = 1024
+_BLOCK = 512
 """Examples of a run at a time on a CPU: what one product writes is still in the cache for the next, memory stays small, and idle
 cores have blocks to take."""
 
