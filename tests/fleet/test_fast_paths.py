@@ -141,7 +141,7 @@ wanted = []
 for i in range(2):
     rule = AdamW(**{name: values[i] for name, values in numbers.items()})
     state = {"mean": m[i].clone(), "square": s[i].clone()}
-    wanted.append(rule.update(w[i].clone(), g[i] * scale[i], state, role="matrix", step=step[i], lr=lr[i]))
+    wanted.append(rule.update(w[i].clone(), g[i] * scale[i], state, role="matrix", step=step[i], lr=lr[i], key=None))
 w, g, m, s, step, lr, scale = (t.to(place) for t in (w, g, m, s, step, lr, scale))
 adamw.adamw_(w, g, m, s, step, lr, scale, **{name: values.to(place) for name, values in numbers.items()})
 for i, (weight, state) in enumerate(wanted):
