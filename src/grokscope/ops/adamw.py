@@ -21,7 +21,9 @@ def adamw_(
     column = {name: number[:, None] for name, number in own.items()}
     beta1, beta2, rate = column["beta1"], column["beta2"], lr[:, None]
     # powers in float64, as torch.optim has them: in float32 those of few runs are rounded otherwise than those of many
-    correction1, correction2 = ((1 - beta.double() ** step.double()[:, None]).to(weight.dtype) for beta in (beta1, beta2))
+    correction1, correction2 = (
+        (1 - beta.double() ** step.double()[:, None]).to(weight.dtype) for beta in (beta1, beta2)
+    )
     # one operation at a time: a fused one rounds otherwise in the last few weights of a row than in the others, and these
     # are not the same weights in every lane
     grad.mul_(scale[:, None])
