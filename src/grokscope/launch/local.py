@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -18,13 +19,15 @@ from ..config import RunConfig, combine
 from ..errors import ConfigError
 from ..fleet import Job, Progress, TrainingStats
 from ..measures import measures
+from ..ops.blas import numerics
 from ..ops.devices import device_name, resolve_device
 from ..ops.memory import free_memory
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
 from ..store import RunInfo, check_writable, delete_runs, read_run
+from .continued import change_of_numerics
 from .plan import USABLE, fitting_lanes, lane_bytes, pack, plan_workers
 from .progress import GuardedProgress
-from .remaining import remaining
+from .remaining import Notes, print_notes, remaining
 from .scheduler import Group, Scheduler, usable_cores
 from .sink import RunWriter
 
@@ -71,6 +74,8 @@ def train_all(
     wanted = combine(config.check() for config in configs)
     if not wanted:
         raise ConfigError("seeds", "no run was asked for")
+    if (dtype := torch.get_default_dtype()) != torch.float32:
+        raise ConfigError("precision", f"weights are float32, but torch.get_default_dtype() is {dtype}")
     place = resolve_device(device)
     check_writable(runs)
     for config in wanted.values():  # whoever is referred to must be there and fit
@@ -79,32 +84,34 @@ def train_all(
     if again:
         deleted = delete_runs(Path(runs) / id for id in wanted)
         print(f"deleted {deleted} stored run{'s' * (deleted != 1)}; training from scratch", file=sys.stderr)
-    jobs = [_job(wanted[id], runs, place) for id in remaining(wanted, runs)]
-    if jobs:
-        _train_jobs(jobs, place, lanes, progress, save_every, stats or TrainingStats())
+    left = [wanted[id] for id in remaining(wanted, runs)]
+    if left:
+        _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats())
     return [read_run(Path(runs) / id) for id in wanted if (Path(runs) / id).exists()]
 
 
-def _train_jobs(
-    jobs: list[Job],
+def _train_rest(
+    configs: list[RunConfig],
+    runs: str | Path,
     device: torch.device,
     lanes: int | None,
     progress: Progress | None,
     save_every: float,
     stats: TrainingStats,
 ) -> None:
-    configs, cores, free = [job.config for job in jobs], usable_cores(), free_memory(device)
+    cores, free = usable_cores(), free_memory(device)
+    notes: Notes = {}
     workers = plan_workers(configs, device, cores, lanes)
     if device.type == "cpu":
         if lanes is None:
             workers = max(1, min(workers, int(USABLE * free / max(lane_bytes(config) for config in configs))))
-        groups = [Group(waiting=deque(jobs), lanes=1)]
+        groups = [_group(configs, 1, runs, device, notes)]
     else:
-        packed = pack((job.config, job) for job in jobs)
         groups = [
-            Group(waiting=deque(group), lanes=lanes or fitting_lanes(group[0].config, len(group), free, workers))
-            for group in packed
+            _group(group, lanes or fitting_lanes(group[0], len(group), free, workers), runs, device, notes)
+            for group in pack((config, config) for config in configs)
         ]
+    print_notes(notes)
     begin = time.monotonic()
     with graceful_interrupt() as interrupted:
         scheduler = Scheduler(
@@ -124,12 +131,26 @@ def _train_jobs(
             stats.seconds += time.monotonic() - begin
 
 
-def _job(config: RunConfig, runs: str | Path, device: torch.device) -> Job:
+def _group(configs: list[RunConfig], lanes: int, runs: str | Path, device: torch.device, notes: Notes) -> Group:
+    group = Group(waiting=deque(), lanes=lanes)
+
+    def now() -> dict[str, Any]:
+        """Asked for when a run is opened: there are fewer lanes after memory ran out."""
+        return numerics(device, min(group.lanes, len(configs)))
+
+    for config in configs:
+        group.waiting.append(_job(config, runs, device, now))
+        if change := change_of_numerics(Path(runs) / config.id, now()):
+            notes.setdefault(change, []).append(config.id)
+    return group
+
+
+def _job(config: RunConfig, runs: str | Path, device: torch.device, numerics: Callable[[], dict[str, Any]]) -> Job:
     config.task.require_data()
     teacher = teacher_of(config, runs)
     # a teacher may be trained further later on: a run that continues keeps to the epoch it began with
     record = {"measures": list(measures.entries())} | ({"teacher_epoch": teacher.info.epoch} if teacher else {})
-    sink = RunWriter(runs, config, device_name(device), record)
+    sink = RunWriter(runs, config, device_name(device), record, numerics)
     return Job(
         config=config,
         sink=sink,

@@ -51,27 +51,36 @@ def judged_rows(table: pa.Table) -> list[Row]:
     return rows
 
 
-def remaining(
-    wanted: Mapping[str, RunConfig],
-    runs: str | Path,
-    tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
-) -> list[str]:
+Notes = dict[str, list[str]]
+"""What a user should know of runs, and of which runs (ids)."""
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def print_notes(notes: Notes, say: Callable[[str], None] = _say) -> None:
+    """One line per note."""
+    for text, ids in notes.items():
+        shown = ", ".join(ids[:4]) + (", …" if len(ids) > 4 else "")
+        say(f"run {shown}: {text}" if len(ids) == 1 else f"{len(ids)} runs ({shown}): {text}")
+
+
+def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, say: Callable[[str], None] = _say) -> list[str]:
     """The ids of `wanted` that are not finished as they are asked for now.
 
     Opening an unfinished run repairs what a kill left half done, and fails before anything is trained if another process has
     it. Runs that are trained further than they are asked for are finished; their folders are left as they are.
 
-    tell   hears what is not as asked, one line per case
+    say   is given what is not as asked, one line per case
     """
-    notes: dict[str, list[str]] = {}
+    notes: Notes = {}
     left = [
         id
         for id, config in wanted.items()
         if not _finished(Path(runs) / id, config, lambda text, id=id: notes.setdefault(text, []).append(id))  # type: ignore[misc]
     ]
-    for text, ids in notes.items():
-        shown = ", ".join(ids[:4]) + (", …" if len(ids) > 4 else "")
-        tell(f"run {shown}: {text}" if len(ids) == 1 else f"{len(ids)} runs ({shown}): {text}")
+    print_notes(notes, say)
     return left
 
 

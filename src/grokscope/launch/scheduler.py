@@ -20,6 +20,7 @@ import torch
 
 from ..errors import ConfigError
 from ..fleet import Fleet, Job, Lane, Progress, TrainingStats
+from ..ops.blas import float32_products
 from ..ops.graph import RECORDING
 from ..ops.team import Team, team_of
 from .plan import FEW
@@ -88,7 +89,7 @@ class Scheduler:
         switch = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH)
         try:
-            with team_of(self.cores if self.device.type == "cpu" else 1) as team:
+            with float32_products(), team_of(self.cores if self.device.type == "cpu" else 1) as team:
                 if self.workers == 1:
                     self._work(team)
                 else:

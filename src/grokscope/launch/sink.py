@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,22 +18,35 @@ if TYPE_CHECKING:
 class RunWriter:
     """Opens the folder when the run's turn comes."""
 
-    def __init__(self, runs: str | Path, config: RunConfig, device: str, record: dict[str, Any] | None = None):
-        """record   what else goes into the manifest of a new run"""
-        self.runs, self.config, self.device, self.record = runs, config, device, record
+    def __init__(
+        self,
+        runs: str | Path,
+        config: RunConfig,
+        device: str,
+        record: dict[str, Any] | None = None,
+        numerics: Callable[[], dict[str, Any]] | None = None,
+    ):
+        """
+        record     what else goes into the manifest of a new run
+        numerics   gives what the run's bits depend on (`ops.blas.numerics`); noted in the manifest whenever it changes
+        """
+        self.runs, self.config, self.device, self.record, self.numerics = runs, config, device, record, numerics
         self.folder: RunFolder | None = None
         self.history: list[dict[str, float]] = []
         """Epoch and accuracies of every row, for the summary."""
 
     def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
+        numerics = {"numerics": self.numerics()} if self.numerics else {}
         self.folder = RunFolder.create_or_open(
             self.runs,
             self.config.id,
             self.config.to_dict(),
             device=self.device,
             identity=RunConfig.identity_of,
-            record=self.record,
+            record=(self.record or {}) | numerics,
         )
+        if numerics:
+            self.folder.note_numerics(numerics["numerics"])
         saved = self.folder.latest_checkpoint()
         if saved is None:
             self.history = []

@@ -19,11 +19,15 @@ def adamw_(
     On a GPU `ops.triton.adamw.adamw_` does the same.
     """
     column = {name: number[:, None] for name, number in own.items()}
-    beta1, beta2, rate, time = column["beta1"], column["beta2"], lr[:, None], step.to(weight.dtype)[:, None]
+    beta1, beta2, rate = column["beta1"], column["beta2"], lr[:, None]
+    # powers in float64, as torch.optim has them: in float32 those of few runs are rounded otherwise than those of many
+    correction1, correction2 = (
+        (1 - beta.double() ** step.double()[:, None]).to(weight.dtype) for beta in (beta1, beta2)
+    )
     # one operation at a time: a fused one rounds otherwise in the last few weights of a row than in the others, and these
     # are not the same weights in every lane
     grad.mul_(scale[:, None])
     mean.mul_(beta1).add_(grad * (1 - beta1))
     square.mul_(beta2).add_(grad.square_().mul_(1 - beta2))
-    unbiased = torch.div(square, 1 - beta2**time, out=grad).sqrt_().add_(column["eps"])
-    weight.mul_(1 - rate * column["weight_decay"]).sub_((mean * (rate / (1 - beta1**time))).div_(unbiased))
+    unbiased = torch.div(square, correction2, out=grad).sqrt_().add_(column["eps"])
+    weight.mul_(1 - rate * column["weight_decay"]).sub_((mean * (rate / correction1)).div_(unbiased))

@@ -11,17 +11,39 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import platform
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
-_BRANCH, _OFF, _AUTO = 1, 1, 2  # MKL_CBWR_BRANCH, MKL_CBWR_BRANCH_OFF, MKL_CBWR_AUTO
+_BRANCH, _ALL, _STRICT = 1, -1, 0x10000  # MKL_CBWR_BRANCH, MKL_CBWR_ALL, MKL_CBWR_STRICT
+_OFF, _AUTO = 1, 2
+_MODES = {
+    _OFF: "off",
+    _AUTO: "AUTO",
+    3: "COMPATIBLE",
+    4: "SSE2",
+    6: "SSSE3",
+    7: "SSE4_1",
+    8: "SSE4_2",
+    9: "AVX",
+    10: "AVX2",
+    12: "AVX512",
+    14: "AVX512_E1",
+}
+"""Names of MKL's modes, as in MKL_CBWR."""
 
 
 @functools.cache
 def pin_products() -> str:
-    """Ask MKL for reproducible products; the mode in force: the word for MKL_CBWR, "off", or "" where there is no MKL."""
+    """Ask MKL for reproducible products; returns the mode in force, "" where there is no MKL.
+
+    The mode is what MKL reports: a processor of another make has AUTO and COMPATIBLE alone, whatever MKL_CBWR asks for.
+    """
     mkl = _mkl()
     if mkl is None:
         return ""
@@ -31,22 +53,61 @@ def pin_products() -> str:
             "memory. Import grokscope first, or set MKL_CBWR=AUTO.",
             file=sys.stderr,
         )
-        return "off"
-    return os.environ.get("MKL_CBWR") or "AUTO"
+    mode = mkl.mkl_serv_cbwr_get(_ALL)
+    name = _MODES.get(mode & ~_STRICT, str(mode))
+    return f"{name},STRICT" if mode & _STRICT else name
 
 
-def numerics(device: torch.device, lanes: int) -> dict[str, object]:
-    """What a run's bits depend on, for its manifest, and what is promised of them."""
+@contextmanager
+def float32_products() -> Iterator[None]:
+    """Inside, float32 products on a CPU are computed in float32, even where a script has allowed others
+    (`torch.set_float32_matmul_precision("medium")`). The setting is that of the whole process; it is restored afterwards."""
+    setting = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]  # made when it is imported
+    before = setting.fp32_precision
+    setting.fp32_precision = "ieee"
+    try:
+        yield
+    finally:
+        setting.fp32_precision = before
+
+
+def numerics(device: torch.device, lanes: int) -> dict[str, Any]:
+    """What a run's bits depend on, for its manifest, and what is promised of them.
+
+    lanes   of the program that trains it; on a CPU without effect
+    """
+    versions = {"torch": str(torch.__version__)}
     if device.type == "cuda":
-        capability = ".".join(map(str, torch.cuda.get_device_capability(device)))
-        promise = "the same bits on the same GPU with the same lanes and versions, else the same distribution"
-        return {"promise": promise, "lanes": lanes, "capability": capability, "cuda": torch.version.cuda}
+        return {
+            "promise": "the same bits on the same GPU with the same lanes and versions, else the same distribution",
+            "gpu": torch.cuda.get_device_name(device),
+            "capability": ".".join(map(str, torch.cuda.get_device_capability(device))),
+            "lanes": lanes,
+            "cuda": torch.version.cuda,
+        } | versions
+    mode = pin_products()
+    promise = "the same bits on this kind of CPU with the same versions, independent of other runs, workers and threads"
+    if mode == "off":
+        promise = "none: MKL was in use before it could be asked for reproducible products"
     return {
-        "promise": "the same bits on this kind of CPU with the same versions, whatever trains beside it",
-        "blas": "mkl" if torch.backends.mkl.is_available() else "other",
-        "mkl_cbwr": pin_products(),
+        "promise": promise,
+        "cpu": _cpu(),
         "capability": torch.backends.cpu.get_cpu_capability(),
-    }
+        "blas": "mkl" if torch.backends.mkl.is_available() else "other",
+        "mkl_cbwr": mode,
+        "mkl_instructions": os.environ.get("MKL_ENABLE_INSTRUCTIONS", ""),
+    } | versions
+
+
+@functools.cache
+def _cpu() -> str:
+    """The processor by name, or at least its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:  # not Linux
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _mkl() -> ctypes.CDLL | None:

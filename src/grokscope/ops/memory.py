@@ -26,7 +26,8 @@ def keep_freed_memory() -> bool:
         return False
     # one arena: those of other threads give their memory back all the same
     wishes = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 1 << 30, _ARENA_MAX: 1}
-    return all([mallopt(option, value) for option, value in wishes.items()])
+    heard = [mallopt(option, value) for option, value in wishes.items()]
+    return all(heard)
 
 
 def free_memory(device: torch.device) -> int:

@@ -107,9 +107,12 @@ def team_of(threads: int) -> Iterator[Team]:
     """A team for all that trains inside."""
     global _current
     before, team = _current, Team(threads)
+    threads_before = torch.get_num_threads()
     _current = team
     try:
         yield team
     finally:
         _current = before
         team.close()
+        # threads of the team set their own number, and with it the one that later threads begin with
+        torch.set_num_threads(threads_before)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,6 +26,7 @@ from .disk import check_writable, damaged, make_folder, remove, rename, write, w
 from .layout import (
     CHECKPOINTS,
     CONFIG,
+    MANIFEST,
     METRICS,
     STATE,
     CheckpointFile,
@@ -35,7 +37,7 @@ from .layout import (
     part_files,
 )
 from .lock import Lock
-from .manifest import difference, new_manifest, read_description
+from .manifest import difference, last_numerics, new_manifest, read_description
 from .state import State, read_state
 
 if TYPE_CHECKING:
@@ -160,6 +162,19 @@ class RunFolder:
         """Store columns that a measure found after training, at the epochs of checkpoints."""
         self._check_open()
         save_added(self.path, name, rows)
+
+    def note_numerics(self, numerics: Mapping[str, Any]) -> None:
+        """Note in the manifest what the run is trained with from its newest checkpoint on: as "numerics" before the first one, and
+        every later change in the list "continued", with its epoch and time."""
+        self._check_open()
+        if last_numerics(self.manifest) == numerics:
+            return
+        if self._newest is None:
+            self.manifest["numerics"] = dict(numerics)
+        else:
+            change = {"epoch": self._newest.epoch, "time": datetime.now(UTC).isoformat(), "numerics": dict(numerics)}
+            self.manifest["continued"] = [*self.manifest.get("continued", []), change]
+        write_json(self.path / MANIFEST, self.manifest)
 
     def finish(self, status: str, summary: Mapping[str, Any] | None = None) -> None:
         """Set the status (and the summary, if given) without a new checkpoint, and close the folder."""

@@ -54,6 +54,12 @@ def read_description(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return read_json(run / CONFIG), manifest
 
 
+def last_numerics(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run was last trained with (`ops.blas.numerics`); empty where that is not recorded."""
+    numerics: dict[str, Any] = [manifest, *manifest.get("continued", [])][-1].get("numerics", {})
+    return numerics
+
+
 def difference(stored: Any, given: Any, field: str = "") -> str:
     """The first field in which two configs differ, in words; empty when they are equal."""
     if isinstance(stored, dict) and isinstance(given, dict):
