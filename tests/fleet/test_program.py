@@ -9,6 +9,7 @@ import torch
 from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
 from grokscope.fleet.program import Program
+from grokscope.measures import measures
 from grokscope.optim.adamw import AdamW
 from grokscope.priors import Constraints
 from grokscope.priors.kl import KL
@@ -197,3 +198,9 @@ def test_code_that_does_not_take_a_key_is_refused_before_training(tiny):
 
     with pytest.raises(ConfigError, match=r"optim: .*Older\.update does not take key; it is given"):
         Program(replace(tiny, optim=Older()), 1, CPU)
+
+
+def test_two_measures_with_one_column_are_refused(tiny, monkeypatch):
+    monkeypatch.setitem(measures.entries(), "mine", lambda view: {"D": view.prior_loss})
+    with pytest.raises(ConfigError, match="measure: attention and mine both return D"):
+        program_of(tiny).evaluate()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..errors import ConfigError
 from ..measures import measures
 from ..measures.base import Side, Starvation, View
 from ..models import Output
@@ -55,11 +56,15 @@ class Evaluation:
         """Every registered measure; `seen`, `answer_loss` and `gradient` are what `observe` found on the training set.
         Columns are named measure/column."""
         view = self.view(weights, hyper, seen, answer_loss, gradient, train, test, step, seed)
-        return {
-            f"{name}/{column}": value.float()
-            for name, measure in measures.entries().items()
-            for column, value in measure(view).items()
-        }
+        found: dict[str, Tensor] = {}
+        owner: dict[str, str] = {}
+        for name, measure in measures.entries().items():
+            for column, value in measure(view).items():
+                if column in owner:
+                    raise ConfigError("measure", f"{owner[column]} and {name} both return {column}; rename one of them")
+                owner[column] = name
+                found[f"{name}/{column}"] = value.float()
+        return found
 
     def view(
         self,
