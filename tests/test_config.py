@@ -127,7 +127,7 @@ def test_a_room_name_alone_chooses_its_kind():
 def merged(base, over):
     """The merged settings, and what was said about them."""
     lines = []
-    return merge(base, over, source="my.toml", tell=lines.append), lines
+    return merge(base, over, source="my.toml", notify=lines.append), lines
 
 
 def test_another_kind_keeps_the_settings_that_it_also_has():

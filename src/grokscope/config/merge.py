@@ -36,7 +36,7 @@ def merge(
     *,
     path: str = "",
     source: str = "",
-    tell: Callable[[str], None] = lambda line: None,
+    notify: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """`base` with the settings of `over` on top.
 
@@ -45,7 +45,7 @@ def merge(
     `to_dict()`, or the old kind's defaults would be kept too.
 
     source   where `base` comes from, for the message
-    tell     hears in one line which settings are not kept
+    notify     hears in one line which settings are not kept
     """
     merged = dict(base)
     for name, value in over.items():
@@ -57,13 +57,13 @@ def merge(
         old, new = held.table(base[name], where), held.table(value, where)
         chosen = held.choose(new if "kind" in new else old, where)
         if "kind" in new and new["kind"] != held.kind_of(old):
-            old = _kept(old, chosen, where, source, tell)
-        merged[name] = merge(old, new, chosen, path=where, source=source, tell=tell)
+            old = _kept(old, chosen, where, source, notify)
+        merged[name] = merge(old, new, chosen, path=where, source=source, notify=notify)
     return merged
 
 
 def _kept(
-    old: Mapping[str, Any], settings: type[Settings], path: str, source: str, tell: Callable[[str], None]
+    old: Mapping[str, Any], settings: type[Settings], path: str, source: str, notify: Callable[[str], None]
 ) -> dict[str, Any]:
     """What another kind's table says that `settings` can take."""
     names = {f.name for f in dataclasses.fields(settings)}
@@ -81,7 +81,7 @@ def _kept(
             unfit.append(f"{name} = {value!r}")
     origin = f" (from {source})" if source else ""
     if unknown:
-        tell(f"{path} {settings.kind} has no setting {', '.join(unknown)}{origin}: ignored")
+        notify(f"{path} {settings.kind} has no setting {', '.join(unknown)}{origin}: ignored")
     if unfit:
-        tell(f"{path} {settings.kind} cannot take {', '.join(unfit)}{origin}: ignored")
+        notify(f"{path} {settings.kind} cannot take {', '.join(unfit)}{origin}: ignored")
     return kept

@@ -1,4 +1,4 @@
-"""A fleet's sink that writes to a run folder."""
+"""A sink that writes to a run folder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class RunWriter:
-    """Opens the folder when the run's turn comes."""
+    """Opens the folder when the run is loaded."""
 
     def __init__(self, runs: str | Path, config: RunConfig, device: str, record: dict[str, Any] | None = None):
-        """record   what else goes into the manifest of a new run"""
+        """record   additional entries of the manifest of a new run"""
         self.runs, self.config, self.device, self.record = runs, config, device, record
         self.folder: RunFolder | None = None
         self.history: list[dict[str, float]] = []
@@ -39,7 +39,7 @@ class RunWriter:
             return None
         rows = self.folder.metrics().to_pylist()
         self.history = _history(rows)
-        # the stop rule may be another one than the checkpoint was saved with
+        # the stop rule may differ from the one the checkpoint was saved with
         return saved.epoch, saved.metadata | {"held_since": replay(self.config, rows).held_since}, saved.tensors
 
     def save(
