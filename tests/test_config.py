@@ -1,4 +1,4 @@
-"""Configs: round trips, ids, words from the command line, and one clear line for what cannot be."""
+"""Configs: round trips, ids, words from the command line, and one clear line for invalid settings."""
 
 import json
 from dataclasses import replace
@@ -19,9 +19,11 @@ def from_words(*words):
     return RunConfig.from_dict(nested(dict(word.split("=", 1) for word in words)))
 
 
-@pytest.mark.parametrize(("room", "kind"), [(room, kind) for room in COMPONENTS for kind in COMPONENTS[room].entries()])
-def test_every_entry_survives_json(room, kind):
-    config = replace(RunConfig(), **{room: COMPONENTS[room].get(kind)()})
+@pytest.mark.parametrize(
+    ("component", "kind"), [(component, kind) for component in COMPONENTS for kind in COMPONENTS[component].entries()]
+)
+def test_every_entry_survives_json(component, kind):
+    config = replace(RunConfig(), **{component: COMPONENTS[component].get(kind)()})
     again = RunConfig.from_dict(json.loads(json.dumps(config.to_dict())))
     assert again == config
     assert again.id == config.id
@@ -153,7 +155,7 @@ def test_a_value_that_the_new_kind_cannot_take_is_named():
     assert plain["ticket"] == {"kind": "random"}
     assert lines == [
         "ticket random has no setting run (from my.toml): ignored",
-        "ticket random cannot take rate = 'half' (from my.toml): ignored",
+        "ticket random does not accept rate = 'half' (from my.toml): ignored",
     ]
 
 

@@ -12,7 +12,7 @@ from ..errors import ConfigError
 from .ceilings import copy_rate, products_seconds, square_rate
 from .counts import bytes_moved, multiply_adds, products
 from .fleet import FleetLoop, free, out_of_memory, seconds_per_epoch
-from .measure import Row, Notify, limit, silent
+from .measure import Notify, Row, limit, silent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

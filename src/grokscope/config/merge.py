@@ -1,4 +1,4 @@
-"""Settings in layers: dotted names become tables, and one table is laid over another."""
+"""Layered settings: dotted names become nested tables, and one table overrides another."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def merge(
 ) -> dict[str, Any]:
     """`base` with the settings of `over` on top.
 
-    Where `over` chooses another kind for a component, what `base` says of the old kind is kept as far as the new kind has a
-    setting of that name that can take the value. Only what is written in `base` counts: give it `changes()` of a config, not
-    `to_dict()`, or the old kind's defaults would be kept too.
+    If `over` chooses another kind for a component, settings of the old kind in `base` are kept if the new kind has a setting of
+    that name that accepts the value. Only values written in `base` count: pass `changes()` of a config, not `to_dict()`, or the
+    defaults of the old kind would be kept too.
 
     source   where `base` comes from, for the message
-    notify     hears in one line which settings are not kept
+    notify   called with one line about settings that are not kept
     """
     merged = dict(base)
     for name, value in over.items():
@@ -65,7 +65,7 @@ def merge(
 def _kept(
     old: Mapping[str, Any], settings: type[Settings], path: str, source: str, notify: Callable[[str], None]
 ) -> dict[str, Any]:
-    """What another kind's table says that `settings` can take."""
+    """The settings of another kind's table that `settings` accepts."""
     names = {f.name for f in dataclasses.fields(settings)}
     kept, unknown, unfit = {}, [], []
     for name, value in settings.respell(dict(old)).items():
@@ -83,5 +83,5 @@ def _kept(
     if unknown:
         notify(f"{path} {settings.kind} has no setting {', '.join(unknown)}{origin}: ignored")
     if unfit:
-        notify(f"{path} {settings.kind} cannot take {', '.join(unfit)}{origin}: ignored")
+        notify(f"{path} {settings.kind} does not accept {', '.join(unfit)}{origin}: ignored")
     return kept

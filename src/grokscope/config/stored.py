@@ -1,4 +1,4 @@
-"""Configs of stored runs, which another version may have written."""
+"""Configs of stored runs, possibly written by another version."""
 
 from __future__ import annotations
 

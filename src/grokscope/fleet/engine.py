@@ -17,8 +17,8 @@ from .data import Batch, lane_data
 from .guard import check_global_states, global_states
 from .io_pool import IOPool
 from .program import Program
-from .stopping import Row, StopRule
 from .stats import TrainingStats
+from .stopping import Row, StopRule
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -28,7 +28,7 @@ class _Watch(TorchDispatchMode):
 
 @contextmanager
 def no_global_randomness() -> Iterator[None]:
-    """Context in which an operation that draws from PyTorch's global generator raises at its own line. Slow: use it for one step."""
+    """Context in which a draw from PyTorch's global generator raises at its own line. Slow: use it for one step."""
     try:
         with _Watch():
             yield

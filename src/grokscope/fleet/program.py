@@ -331,7 +331,7 @@ class Program:
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _each_run(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Apply a function of one run to all runs, with vmap unless there is only one. Arguments that are None are None for every run."""
+        """Apply a function of one run to all runs, with vmap if there are several. An argument may be None for all runs."""
 
         def stacked(*arguments: Any) -> Any:
             if self.lanes == 1:

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 def adamw_(
     weight: Tensor, grad: Tensor, mean: Tensor, square: Tensor, step: Tensor, lr: Tensor, scale: Tensor, **own: Tensor
 ) -> None:
-    """`AdamW.update` of stacked runs [run weight], in place; `grad` is used up. All others hold one number per run: `step` counts
+    """`AdamW.update` of stacked runs [run weight], in place; `grad` is overwritten. The other arguments hold one number per run: `step` counts
     from 1, `lr` is the scheduled rate, `scale` multiplies the gradient, `own` are weight_decay, beta1, beta2 and eps.
 
     On a GPU `ops.triton.adamw.adamw_` does the same.
     """
     column = {name: number[:, None] for name, number in own.items()}
     beta1, beta2, rate, time = column["beta1"], column["beta2"], lr[:, None], step.to(weight.dtype)[:, None]
-    # one operation at a time: a fused one rounds otherwise in the last few weights of a row than in the others, and these
+    # one operation at a time: a fused one rounds the last few weights of a row differently from the others, and these
     # are not the same weights in every lane
     grad.mul_(scale[:, None])
     mean.mul_(beta1).add_(grad * (1 - beta1))

@@ -1,8 +1,8 @@
-"""Matrix products on a CPU that give the same bits wherever their matrices lie in memory.
+"""Matrix products on a CPU whose bits do not depend on where the matrices lie in memory.
 
-MKL chooses its code by the alignment of each matrix, unless it is asked for conditional numerical reproducibility (CNR) before
-its first product. `import grokscope` asks by the environment variable MKL_CBWR, unless the user has set it; this module does so
-where PyTorch was imported earlier, and says once if MKL had already computed. Other libraries (OpenBLAS, Accelerate) have no such
+MKL chooses its code by the alignment of each matrix, unless conditional numerical reproducibility (CNR) is requested before its
+first product. `import grokscope` sets the environment variable MKL_CBWR unless the user has set it; this module requests CNR
+if PyTorch was imported earlier, and warns once if MKL has already been used. Other libraries (OpenBLAS, Accelerate) have no such
 switch; see docs/reproducibility.md.
 """
 
@@ -21,7 +21,7 @@ _BRANCH, _OFF, _AUTO = 1, 1, 2  # MKL_CBWR_BRANCH, MKL_CBWR_BRANCH_OFF, MKL_CBWR
 
 @functools.cache
 def pin_products() -> str:
-    """Ask MKL for reproducible products; the mode in force: the word for MKL_CBWR, "off", or "" where there is no MKL."""
+    """Request reproducible products from MKL; return the active mode: the value of MKL_CBWR, "off", or "" without MKL."""
     mkl = _mkl()
     if mkl is None:
         return ""
@@ -36,7 +36,7 @@ def pin_products() -> str:
 
 
 def numerics(device: torch.device, lanes: int) -> dict[str, object]:
-    """What a run's bits depend on, for its manifest, and what is promised of them."""
+    """For the manifest: what the bits of a run depend on, and the guarantee of reproducibility."""
     if device.type == "cuda":
         capability = ".".join(map(str, torch.cuda.get_device_capability(device)))
         promise = "the same bits on the same GPU with the same lanes and versions, else the same distribution"
@@ -50,7 +50,7 @@ def numerics(device: torch.device, lanes: int) -> dict[str, object]:
 
 
 def _mkl() -> ctypes.CDLL | None:
-    """MKL inside PyTorch's own library, where it is and shows its switch."""
+    """MKL inside PyTorch's own library, if it is there and exports the switch."""
     if not torch.backends.mkl.is_available():
         return None
     for name in ("libtorch_cpu.so", "libmkl_core.so.2", "libmkl_rt.so.2"):
