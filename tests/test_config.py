@@ -180,7 +180,7 @@ def test_defaults_of_a_config_are_not_kept_as_if_somebody_had_chosen_them():
         (["optim.lr=fast"], "optim.lr: 'fast' is not a number"),
         (["optim.lr=nan"], "optim.lr: 'nan' is not finite"),
         (["log.dense=maybe"], "log.dense: 'maybe' is neither true nor false"),
-        (["prior.target=oracel"], "prior.target: 'oracel' is not possible. Did you mean oracle?"),
+        (["prior.target=oracel"], "prior.target: 'oracel' is not a valid choice. Did you mean oracle?"),
         (["loss=crossentropy"], "loss: no loss is called 'crossentropy'. Did you mean cross_entropy?"),
         (["task.op=/", "task.p=10"], "task.p: 10 is not prime"),
         (["task.train_fraction=1.5"], "task.train_fraction: 1.5 is outside"),

@@ -13,7 +13,7 @@ from .watch import Log, Stop
 
 def combine(configs: Iterable[RunConfig]) -> dict[str, RunConfig]:
     """One config per run, by id, in order of first appearance. If a run is requested with different settings, its config covers
-    all of them: the latest last epoch, a stop rule that fires when all would have, evaluations and checkpoints at the epochs of each."""
+    all of them: the latest last epoch, a stop rule that fires when all would, evaluations and checkpoints at the epochs of each."""
     combined: dict[str, RunConfig] = {}
     for config in configs:
         known = combined.get(config.id, config)

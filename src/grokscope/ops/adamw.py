@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def adamw_(
     weight: Tensor, grad: Tensor, mean: Tensor, square: Tensor, step: Tensor, lr: Tensor, scale: Tensor, **own: Tensor
 ) -> None:
-    """`AdamW.update` of stacked runs [run weight], in place; `grad` is overwritten. The other arguments hold one number per run: `step` counts
-    from 1, `lr` is the scheduled rate, `scale` multiplies the gradient, `own` are weight_decay, beta1, beta2 and eps.
+    """`AdamW.update` of stacked runs [run weight], in place; `grad` is overwritten. The others hold one number per run:
+    `step` counts from 1, `lr` is the scheduled rate, `scale` multiplies the gradient, `own` are weight_decay, beta1, beta2 and eps.
 
     On a GPU `ops.triton.adamw.adamw_` does the same.
     """

@@ -1,8 +1,8 @@
 """Attention of the query and the table of values, for one head without a norm: forward, and a hand-written backward.
 
 With e_q = E_last + P_last and r = W_K W_Qᵀ e_q / √d, token v at position t has the logit (E_v + P_t) · r and the value
-(E_v + P_t) W_V + e_q: attention sums to 1, so the query may be added to the values. Both are products of embeddings with one matrix,
-M = [W_V r]. Autograd would run fifty small operations backward, each of which costs time on a CPU.
+(E_v + P_t) W_V + e_q: attention sums to 1, so the query may be added to the values. Both are products of embeddings with one
+matrix, M = [W_V r]. Autograd would run fifty small operations backward, each of which costs time on a CPU.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class RunFolder:
     ) -> RunFolder:
         """The folder of run `id`, created if it does not exist, ready to continue from its newest checkpoint.
 
-        identity   the part of a config that distinguishes runs; a stored run that agrees in it, but differs from `config` elsewhere, gets
+        identity   the part of a config that distinguishes runs; a stored run that equals `config` in it but differs elsewhere gets
                    the new config and is no longer finished
         record     added to the manifest when the run is created, e.g. {"threads": 2}
 

@@ -2,8 +2,8 @@
 
 Two kernels process the examples in blocks. The first computes the loss and the gradient on y, the input of the unembedding;
 the second computes the backward pass of the MLP. Neither stores the hidden layer: the second recomputes it, which costs a
-seventh more products and saves four passes of [example hidden] through memory. A run is shared by `splits` programs where there are fewer
-runs than multiprocessors; their sums are added in a fixed order, so that the result is deterministic.
+seventh more products and saves four passes of [example hidden] through memory. A run is shared by `splits` programs if there
+are fewer runs than multiprocessors; their sums are added in a fixed order, so that the result is deterministic.
 
 Products are TF32, or bf16 under autocast; all sums are float32.
 """
