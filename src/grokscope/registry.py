@@ -21,9 +21,9 @@ class Registry(Generic[T]):
 
     def __init__(self, field: str, package: str = ""):
         self.field = field
-        """What is chosen, in a word, e.g. ``task`` or ``attention``; used in error messages."""
+        """Name of the setting, e.g. ``task`` or ``attention``; used in error messages."""
         self.package = package
-        """The package whose files hold the entries; empty where they are registered by other means."""
+        """The package whose files contain the entries; empty if they are registered by other means."""
         self._entries: dict[str, T] = {}
         self.code: dict[type, dict[str, Any]] = {}
         """The methods of each entry, inherited ones included, as they were when it was registered."""
@@ -44,7 +44,7 @@ class Registry(Generic[T]):
 
     def entries(self) -> dict[str, T]:
         """All choices by name; the first call imports the package's files."""
-        with self._loading:  # another thread waits until everything is there
+        with self._loading:  # other threads wait until everything is registered
             if not self._loaded:
                 self._loaded = True
                 if not self.package:
@@ -79,6 +79,6 @@ def _methods(cls: type) -> dict[str, Any]:
 
 
 def import_tree(package: str) -> None:
-    """Import every module of a package and of its subpackages, so that what they register is there."""
+    """Import every module of a package and of its subpackages, so that their entries are registered."""
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
         importlib.import_module(module.name)

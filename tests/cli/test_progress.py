@@ -10,7 +10,7 @@ from grokscope.cli.live_table import Line, draw, shorten
 from grokscope.cli.progress import Display
 from grokscope.fleet import Job
 from grokscope.fleet.engine import Lane
-from grokscope.fleet.rules import Rules
+from grokscope.fleet.stopping import StopRule
 from grokscope.tasks.polynomial import Polynomial
 
 ROW = {"train_accuracy": 1.0, "test_accuracy": 0.251, "D": 0.734}
@@ -18,7 +18,7 @@ ROW = {"train_accuracy": 1.0, "test_accuracy": 0.251, "D": 0.734}
 
 def lane(config, epoch, seconds, status="running", **last):
     job = Job(config=config, sink=None)
-    return Lane(job=job, rules=Rules(config), epoch=epoch, seconds=seconds, status=status, last=last)
+    return Lane(job=job, stop_rule=StopRule(config), epoch=epoch, seconds=seconds, status=status, last=last)
 
 
 def drawn(lines, width, height, footer="0:10 · at most 0:20 left"):

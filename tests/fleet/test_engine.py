@@ -11,7 +11,7 @@ from grokscope.config import Log, RunConfig, Stop
 from grokscope.errors import StoreError
 from grokscope.fleet import Fleet, Job, engine
 from grokscope.fleet.io_pool import IOPool
-from grokscope.fleet.rules import Rules
+from grokscope.fleet.stopping import StopRule
 from grokscope.launch.plan import pack, signature
 from grokscope.models.transformer import Transformer
 from grokscope.optim.adamw import AdamW
@@ -86,18 +86,18 @@ def test_a_run_that_has_grokked_retires(memory):
 
 
 def test_the_stop_rule_wants_a_sustained_window(tiny):
-    rules = Rules(replace(tiny, epochs=1000, stop=Stop(accuracy=0.99, window=50)))
+    stop_rule = StopRule(replace(tiny, epochs=1000, stop=Stop(accuracy=0.99, window=50)))
     told = [
-        rules.judge({"epoch": epoch, "train_loss": 0.1, "test_accuracy": accuracy})
+        stop_rule.status_of({"epoch": epoch, "train_loss": 0.1, "test_accuracy": accuracy})
         for epoch, accuracy in [(0, 0.0), (25, 1.0), (50, 0.5), (75, 0.99), (100, 1.0), (125, 1.0)]
     ]
     assert told == [None, None, None, None, None, "grokked"]
 
 
 def test_stopping_can_be_switched_off(tiny):
-    rules = Rules(replace(tiny, epochs=100, stop=Stop(accuracy=0.0, window=0)))
-    assert rules.judge({"epoch": 50, "train_loss": 0.1, "test_accuracy": 1.0}) is None
-    assert rules.judge({"epoch": 100, "train_loss": 0.1, "test_accuracy": 1.0}) == "grokked"
+    stop_rule = StopRule(replace(tiny, epochs=100, stop=Stop(accuracy=0.0, window=0)))
+    assert stop_rule.status_of({"epoch": 50, "train_loss": 0.1, "test_accuracy": 1.0}) is None
+    assert stop_rule.status_of({"epoch": 100, "train_loss": 0.1, "test_accuracy": 1.0}) == "grokked"
 
 
 def test_interrupting_saves_every_lane_and_resuming_gives_the_same_bits(tiny, memory, io_threads):
@@ -197,7 +197,7 @@ def test_runs_out_of_step_with_each_other_train_all_the_same(tiny, memory, io_th
 def test_idle_lanes_go_when_they_have_cost_enough(tiny, memory, monkeypatch):
     configs = [replace(tiny, seed=seed, epochs=epochs) for seed, epochs in enumerate((10, 10, 40, 40))]
     never, _ = run_fleet(configs, memory, lanes=4)
-    monkeypatch.setattr(engine, "_patience", lambda lanes: 0.0)
+    monkeypatch.setattr(engine, "_idle_limit", lambda lanes: 0.0)
     at_once, _ = run_fleet(configs, memory, lanes=4)
     assert at_once.stats.lane_steps == at_once.stats.run_steps == 100
     assert (never.stats.run_steps, never.stats.lane_steps) == (100, 160)

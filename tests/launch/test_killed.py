@@ -1,4 +1,4 @@
-"""Kill −9 at random moments: the run goes on from its last checkpoint and ends with the same bits as an undisturbed one.
+"""Kill −9 at random moments: the run continues from its last checkpoint and ends with the same bits as an uninterrupted one.
 
 Nothing here depends on speed: the process to be killed reports every evaluation, and blocks after a given number of them.
 """

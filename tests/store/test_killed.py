@@ -1,4 +1,4 @@
-"""A run killed at any moment goes on exactly from its newest checkpoint."""
+"""A run killed at any moment continues exactly from its newest checkpoint."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from .counts import bytes_layered, bytes_moved, lookups, multiply_adds, products
 from .fleet import FleetLoop, fastest_window, free, out_of_memory
 from .plain import PlainLoop
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 Row = dict[str, Any]
 Loops = dict[tuple[str, int], FleetLoop]
 """By precision and lanes."""
@@ -38,7 +38,7 @@ def bench(
     *,
     precisions: Sequence[str] = ("float32",),
     seconds: float = 5.0,
-    tell: Tell = silent,
+    notify: Notify = silent,
 ) -> dict[str, Any]:
     """How many run-steps a second, beside the plain loop and beside what the device allows.
 
@@ -52,16 +52,16 @@ def bench(
     rounds = 1 if device.type == "cuda" else ROUNDS
     for turn in range(rounds):
         again = f" ({turn + 1} of {rounds})" if rounds > 1 else ""
-        tell("plain loop" + again)
+        notify("plain loop" + again)
         now = timed(loop.step, loop.evaluate, seconds / rounds, device)
         plain = now if plain is None else (min(plain[0], now[0]), min(plain[1], now[1]))
         for precision, count in asked:
-            tell(f"{count} lanes, {precision}{again}")
+            notify(f"{count} lanes, {precision}{again}")
             row = fleet_row(in_precision(config, precision), count, device, seconds / rounds, loops)
             best[precision, count] = faster(best.get((precision, count)), row, config)
     assert plain is not None
     plain_rate = 1 / (plain[0] + plain[1] / config.log.every)
-    tell("what the device can do")
+    notify("what the device can do")
     ceilings: dict[str, Any] = {
         "copy_bytes_per_s": copy_rate(device),
         "square_operations_per_s": {precision: square_rate(precision, device) for precision in precisions},

@@ -12,7 +12,7 @@ from ..errors import ConfigError
 from .ceilings import copy_rate, products_seconds, square_rate
 from .counts import bytes_moved, multiply_adds, products
 from .fleet import FleetLoop, free, out_of_memory, seconds_per_epoch
-from .measure import Row, Tell, limit, silent
+from .measure import Notify, Row, limit, silent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ def settings(config: RunConfig, axis: str, value: int) -> dict[str, Any]:
     return changed[axis]
 
 
-def scaling(config: RunConfig, device: torch.device, *, seconds: float = 2.0, tell: Tell = silent) -> list[Row]:
+def scaling(config: RunConfig, device: torch.device, *, seconds: float = 2.0, notify: Notify = silent) -> list[Row]:
     """A row a point: run-steps a second of training alone (no evaluations) and the limit; a point that could not be timed has a
     note in place of numbers. What several axes share is timed once."""
     copied, square = copy_rate(device), square_rate(config.precision, device)
@@ -76,7 +76,7 @@ def scaling(config: RunConfig, device: torch.device, *, seconds: float = 2.0, te
     rows = []
     for axis, value, lanes, own in points(config, device.type):
         if (lanes, own) not in known:
-            tell(f"{axis} = {value}")
+            notify(f"{axis} = {value}")
             expected = SLOWER * own.steps_per_epoch * lanes * 2 * multiply_adds(own) / square
             if expected > PATIENCE * seconds:
                 known[lanes, own] = _without(f"left out: an epoch would take about {expected:.0f} s")

@@ -119,20 +119,20 @@ def _measure(
     for name in precisions:
         measure.in_precision(config, name)  # raises before anything is timed
 
-    def tell(what: str) -> None:
+    def notify(what: str) -> None:
         print(f"timing {what} …", file=sys.stderr)
 
     measured: dict[str, Any] = {"command": command_line()}
-    measured |= measure.bench(config, counts, place, precisions=precisions, seconds=seconds, tell=tell)
+    measured |= measure.bench(config, counts, place, precisions=precisions, seconds=seconds, notify=notify)
     if startup:
-        tell("start-up")
+        notify("start-up")
         measured["startup"] = start.startup()
     if demo:
-        tell("the demo")
+        notify("the demo")
         measured["demo_s"] = _demo_seconds(place)
     if scaling:
         own = measure.in_precision(config, precisions[0])
-        measured["scaling"] = growth.scaling(own, place, seconds=min(seconds / 4, 1.0), tell=tell)
+        measured["scaling"] = growth.scaling(own, place, seconds=min(seconds / 4, 1.0), notify=notify)
     return measured
 
 

@@ -1,4 +1,4 @@
-"""A run, written down: RunConfig is made of each component's frozen settings. Only what is in here can change a run's numbers."""
+"""RunConfig, the configuration of a run: the frozen settings of its components. Nothing else changes the numbers of a run."""
 
 from .combine import combine
 from .merge import merge, nested

@@ -1,4 +1,4 @@
-"""Configs of stored runs, which another version may have written."""
+"""Configs of stored runs, possibly written by another version."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def _once(line: str) -> None:
         print(line, file=sys.stderr)
 
 
-def read_stored(plain: Mapping[str, Any], name: str, tell: Callable[[str], None] = _once) -> RunConfig:
+def read_stored(plain: Mapping[str, Any], name: str, notify: Callable[[str], None] = _once) -> RunConfig:
     """The config of run `name`. Settings that this version does not know are ignored, and named once on stderr.
 
     StoreError for a run whose components are not registered or whose values are invalid.
     """
     config, unknown = RunConfig.stored(plain, name)
     if unknown:
-        tell(f"run {name}: unknown setting {', '.join(unknown)}: ignored")
+        notify(f"run {name}: unknown setting {', '.join(unknown)}: ignored")
     return config
 
 

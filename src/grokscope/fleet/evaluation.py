@@ -1,4 +1,4 @@
-"""What is measured of ONE run: a view of it as plain data, and every registered measure of that view."""
+"""Evaluation of ONE run: a view of it as plain data, and every registered measure of that view."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Evaluation:
-    """Pure functions of one run's weights, data and numbers."""
+    """Pure functions of the weights, data and hyperparameters of one run."""
 
     def __init__(self, objective: Objective):
         self.objective = objective
@@ -30,8 +30,8 @@ class Evaluation:
         self.parameters = self.config.model.parameters(objective.shape)
 
     def observe(self, weights: Weights, batch: Batch, offset: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """A forward pass with all details (the output's fields by name), and the cross-entropy of each answer, whose gradient on
-        the attention logits is what the task still teaches attention; 0 for a model without attention.
+        """A forward pass with all details (fields of the output by name), and the cross-entropy of each answer, whose gradient
+        with respect to the attention logits is the remaining training signal of attention; 0 for a model without attention.
 
         offset   added to the attention logits
         """
@@ -53,7 +53,7 @@ class Evaluation:
         step: Tensor,
         seed: Tensor,
     ) -> dict[str, Tensor]:
-        """Every registered measure; `seen`, `answer_loss` and `gradient` are what `observe` found on the training set.
+        """Every registered measure; `seen`, `answer_loss` and `gradient` come from `observe` on the training set.
         Columns are named measure/column."""
         view = self.view(weights, hyper, seen, answer_loss, gradient, train, test, step, seed)
         found: dict[str, Tensor] = {}
@@ -115,7 +115,7 @@ class Evaluation:
         return Side(out, loss, accuracy, _labels(batch), batch.get("informative"))
 
     def _answered(self, weights: Weights, batch: Batch, **how: Any) -> Output:
-        """A forward pass, with the loss of each answer where that is fused."""
+        """A forward pass, with the loss of each answer if the evaluation is fused."""
         forward = self.objective.forward
         if not self.objective.fused:
             return forward(weights, batch, **how)

@@ -1,4 +1,4 @@
-"""Global randomness inside a run is an error: a run could neither be repeated nor resumed, and its neighbours would share it."""
+"""Global randomness inside a run is an error: the run could not be repeated or resumed, and its neighbours would share it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ADVICE = "draw from the key that forward, update, penalty and measures are given
 
 
 class _Watch(TorchDispatchMode):
-    """Every operation passes here."""
+    """Called for every operation."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
@@ -28,7 +28,7 @@ class _Watch(TorchDispatchMode):
 
 @contextmanager
 def no_global_randomness() -> Iterator[None]:
-    """Inside, an operation that draws from PyTorch's global generator raises at its own line. It is slow: for one step."""
+    """Context in which a draw from PyTorch's global generator raises at its own line. Slow: use it for one step."""
     try:
         with _Watch():
             yield
@@ -39,7 +39,7 @@ def no_global_randomness() -> Iterator[None]:
 
 
 def global_states() -> dict[str, object]:
-    """Where the global generators stand: what must be the same after a stretch of training as before it."""
+    """States of the global generators, which training must not change."""
     numpy = np.random.get_state(legacy=False)["state"]
     return {
         "PyTorch": torch.random.get_rng_state().numpy().tobytes(),
@@ -49,7 +49,7 @@ def global_states() -> dict[str, object]:
 
 
 def check_global_states(before: dict[str, object]) -> None:
-    """The cheap check of every stretch of training: no global generator may have moved."""
+    """Raise if a global generator has changed; cheap enough for every call of training."""
     for name, state in global_states().items():
         if state != before[name]:
             raise _refused(f"the run drew from the global generator of {name}")

@@ -1,4 +1,4 @@
-"""Training on this machine: opens run folders, plans what trains together, trains, and continues where it stopped."""
+"""Training on this machine: open run folders, plan which runs train together, train, and continue stopped runs."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def train(
     lanes: int | None = None,
     progress: Progress | None = None,
 ) -> list[RunInfo]:
-    """Train one configuration with several seeds, side by side; finished runs are returned as they are.
+    """Train one configuration with several seeds in parallel; finished runs are returned unchanged.
 
-    seeds    how many (0 … n−1), or which
+    seeds    number of seeds (0 … n−1), or a list of seeds
     device   auto, cpu, cuda or cuda:1
-    runs     folder that holds a folder per run
-    lanes    how many train at once: in a fleet on a GPU, by memory if None; on a CPU, by cores if None
+    runs     folder with one subfolder per run
+    lanes    how many runs train at once: per fleet on a GPU (None: limited by memory), in total on a CPU (None: by cores)
 
-    Ctrl-C keeps what was trained: the runs come back with status "stopped", and the same call goes on from there.
+    Ctrl-C saves the runs and returns them with status "stopped"; the same call continues from there.
     """
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     configs = [replace(config, seed=seed) for seed in chosen]
@@ -68,17 +68,17 @@ def train_all(
 ) -> list[RunInfo]:
     """Train any configurations; those of equal shape share a fleet. Everything is checked before anything is written.
 
-    stats   what training takes is added to it
-    again   delete what is stored of these runs and train them from scratch
+    stats   the steps and seconds of training are added to it
+    again   delete the stored runs and train them from scratch
     """
     wanted = combine(config.check() for config in configs)
     if not wanted:
-        raise ConfigError("seeds", "no run was asked for")
+        raise ConfigError("seeds", "no runs requested")
     if (dtype := torch.get_default_dtype()) != torch.float32:
         raise ConfigError("precision", f"weights are float32, but torch.get_default_dtype() is {dtype}")
     place = resolve_device(device)
     check_writable(runs)
-    for config in wanted.values():  # whoever is referred to must be there and fit
+    for config in wanted.values():  # runs that are referred to must exist and match
         teacher_of(config, runs)
         origin_of(config, runs)
     if again:
@@ -148,7 +148,7 @@ def _group(configs: list[RunConfig], lanes: int, runs: str | Path, device: torch
 def _job(config: RunConfig, runs: str | Path, device: torch.device, numerics: Callable[[], dict[str, Any]]) -> Job:
     config.task.require_data()
     teacher = teacher_of(config, runs)
-    # a teacher may be trained further later on: a run that continues keeps to the epoch it began with
+    # a teacher may be trained further: a run that continues keeps the epoch it began with
     record = {"measures": list(measures.entries())} | ({"teacher_epoch": teacher.info.epoch} if teacher else {})
     sink = RunWriter(runs, config, device_name(device), record, numerics)
     return Job(
@@ -163,7 +163,7 @@ def _job(config: RunConfig, runs: str | Path, device: torch.device, numerics: Ca
 
 @contextmanager
 def graceful_interrupt() -> Iterator[Callable[[], bool]]:
-    """Inside, Ctrl-C (or SIGTERM) sets a flag that the fleet reads between steps; a second one stops at once."""
+    """Context in which Ctrl-C (or SIGTERM) sets a flag that the fleet reads between steps; a second one stops immediately."""
     asked: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False

@@ -1,4 +1,4 @@
-"""A display must never cost a run: what it raises is reported once, and training goes on without it."""
+"""A failing progress display must not stop training: its exception is reported once, and training continues without it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class GuardedProgress:
-    """A progress display whose exceptions end the display and nothing else."""
+    """A progress display whose exceptions stop only the display."""
 
     def __init__(self, progress: Progress):
         self.progress: Progress | None = progress
@@ -23,7 +23,7 @@ class GuardedProgress:
             self.progress.update(lanes, waiting)
         except Exception as error:
             self.progress = None
-            with suppress(Exception):  # stderr may be what failed
+            with suppress(Exception):  # stderr itself may have failed
                 print(
                     f"the progress display failed ({type(error).__name__}: {error}); training continues without it",
                     file=sys.stderr,

@@ -1,4 +1,4 @@
-"""Where attention looks, on the test inputs: distance from the oracle, least mass on an informative token, entropy (of each head
+"""Where attention goes, on the test inputs: distance from the oracle, least mass on an informative token, entropy (of each head
 too, where there are several), profile."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a model is: named parameters with roles, and a pure forward pass for one run."""
+"""Base class of models: named parameters with roles, and a pure forward pass for one run."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class Parameter(NamedTuple):
     std: float
     """Standard deviation at initialisation."""
     part: Literal["embed", "attention", "mlp", "readout"]
-    """Which half of the story it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
+    """Part of the network it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
 
 
 Inputs = Union["Plan", "Tensor"]
-"""Sequences of tokens as a plan of look-ups, or vectors [example feature]."""
+"""Sequences of tokens as a lookup plan, or vectors [example feature]."""
 
 
 class Output:
     """What a forward pass returns, so that no diagnostic needs a hook. Attention is that of the query in the last layer.
 
     logits             [example class], or [example position class] when the loss is taken at every position; may be given as a
-                       function, which is called when somebody reads them
+                       function, which is called on first access
     attention          α [example head position]; None, like all below it, for a model without attention
     log_attention      log α, finite even where α vanishes
     attention_logits   ℓ
@@ -105,7 +105,7 @@ class Output:
         return at_query if at_query.dtype == torch.float64 else at_query.float()
 
     def tensors(self) -> dict[str, Tensor]:
-        """The fields that are there, by name; logits that nobody has read yet are not."""
+        """The fields that are present, by name; logits that have not been computed yet are omitted."""
         found = {name: tensor for name, tensor in vars(self).items() if name != "_logits" and tensor is not None}
         return found if not isinstance(self._logits, torch.Tensor) else {"logits": self._logits} | found
 
@@ -132,7 +132,7 @@ class Model(Settings):
                 object.__setattr__(self, name, held.read(chosen, name))
 
     def check_task(self, shape: Shape) -> None:
-        """Raise ConfigError where this model cannot read a task."""
+        """Raise ConfigError if this model cannot read a task."""
         require(shape.features == 0, "kind", f"{self.kind} reads tokens, and this task has vectors")
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
@@ -152,19 +152,19 @@ class Model(Settings):
     ) -> Output:
         """Logits and attention for the `inputs` (see `Inputs`). A model without attention is given `training` and `key` alone.
 
-        training         whether this pass is part of a training step: dropout and the like are on
-        key              where randomness comes from, such as `key.uniform("dropout", shape)`: by the run's seed and the step.
+        training         whether this pass is part of a training step: enables dropout and similar layers
+        key              source of randomness, such as `key.uniform("dropout", shape)`: a function of the run's seed and the step.
                          Global randomness (torch.rand) is refused: a run could not be repeated
         frozen           attention weights to use instead of the computed ones
         offset           added to the attention logits; its gradient at zero is ∂loss/∂ℓ_j
-        detail           also return what `Output` has only when asked for
+        detail           also return the fields of `Output` that are optional
         every_position   logits at every position, not at the query only
         """
         raise NotImplementedError
 
     def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
         """Whether `fused_loss` and `fused_eval` compute the cross-entropy of this model's answers, with products in float32,
-        tf32 or bf16. They are used only where nothing that they replace is overridden; see `fleet/objective.py`."""
+        tf32 or bf16. They are used only if nothing that they replace is overridden; see `fleet/objective.py`."""
         return False
 
     def fused_eval(
@@ -177,7 +177,7 @@ class Model(Settings):
         offset: Float[Tensor, "example head position"] | None = None,
         detail: bool = False,
     ) -> Output:
-        """`forward` with the loss of each answer and whether it is correct; its logits are computed when they are read."""
+        """`forward` with the loss of each answer and whether it is correct; its logits are computed on first access."""
         raise NotImplementedError
 
     def fused_loss(
@@ -190,8 +190,8 @@ class Model(Settings):
     ) -> tuple[Float[Tensor, ""], Output]:
         """The mean cross-entropy over the examples, with its gradient, and the output.
 
-        The loss has to enter what is differentiated with weight 1. Weights and inputs may be those of stacked runs: axes are
-        counted from the end, and nothing is left for vmap to do."""
+        The loss must enter the objective with weight 1. Weights and inputs may be those of stacked runs: axes are counted from
+        the end, and vmap is not needed."""
         raise NotImplementedError
 
     def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
@@ -199,7 +199,7 @@ class Model(Settings):
         raise NotImplementedError
 
     def local_lipschitz(self, weights: dict[str, Tensor], out: Output) -> Float[Tensor, ""]:
-        """The same between the inputs seen in `out` and right at each of them, where that is known to be less."""
+        """The same between the inputs seen in `out` and locally at each of them, if that is known to be smaller."""
         return self.lipschitz(weights)
 
     def value_norm(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
@@ -225,7 +225,7 @@ class Model(Settings):
         return out.attention
 
     def neurons(self, weights: dict[str, Tensor]) -> Neurons | None:
-        """What each hidden neuron reads from every token and writes to every class, where that makes sense."""
+        """What each hidden neuron reads from every token and writes to every class; None if that is not defined."""
         return None
 
     def init(self, shape: Shape, generator: Generator) -> dict[str, Tensor]:
@@ -234,10 +234,10 @@ class Model(Settings):
 
 
 def overridden(model: Model) -> list[str]:
-    """What of the code that `fused_loss` and `fused_eval` replace is not the one they were written for: methods that a subclass of
-    theirs defines, and methods of the model or of one of its parts that were changed after it was registered.
+    """Code replaced by `fused_loss` and `fused_eval` that is not the code they were written for: methods that a subclass
+    defines, and methods of the model or of one of its parts that were changed after it was registered.
 
-    A part of another class is for `supports_fused_loss` to reject."""
+    Parts of other classes are rejected by `supports_fused_loss`."""
     lineage = type(model).__mro__
     definer = next(place for place, cls in enumerate(lineage) if "fused_loss" in vars(cls))
     registered = [place for place, cls in enumerate(lineage[: definer + 1]) if cls in models.code]
@@ -251,4 +251,4 @@ def overridden(model: Model) -> list[str]:
 
 
 _GENERATED = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__")
-"""What dataclasses write themselves."""
+"""Whether a method was generated by dataclasses."""

@@ -1,4 +1,4 @@
-"""What Lemma 5.1 (structural inference) needs to know of a transformer, from its weights and one forward pass."""
+"""The quantities of Lemma 5.1 (structural inference) for a transformer, from its weights and one forward pass."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Bounded(Tables):
     def neurons(self, weights: dict[str, Tensor]) -> Neurons | None:
         """Reads W_E W_V W_in of the operands, which are the first tokens, as many as there are classes; writes W_out W_U.
 
-        None for several layers or heads, where a normalisation stands between a token and the MLP, and for an MLP or a read-out
-        that is not made of these matrices.
+        None for several layers or heads, where a normalisation stands between a token and the MLP, and for an MLP or a readout
+        that does not consist of these matrices.
         """
         linear = not PATHS[self.norm] & {"value", "mlp"} and type(self.mlp).hidden is _HIDDEN
         writes = self.readout.writes(weights) if linear else None

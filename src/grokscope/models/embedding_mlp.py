@@ -2,7 +2,7 @@
 
 softmax(relu((E_a + E_b) W_in) W_out W_unemb), without biases and without positions. Every weight starts at
 N(0, κ/√d_in), where d_in is the width that the weight reads; an embedding reads one-hot tokens, so its d_in is their number.
-The query "=" says nothing and is left out of the sum. It has no embedding, so that no weight is idle when weights are
+The query "=" carries no information and is omitted from the sum. It has no embedding, so that no weight is idle when weights are
 counted, pruned or compared.
 
 W_in and the sum commute: a table E W_in over the tokens is summed by look-up, and W_out W_unemb is one small matrix.
@@ -43,7 +43,7 @@ class EmbeddingMLP(Model):
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
     dropout: float = setting(0.0, since=2)
-    """Share of the hidden neurons that is set to 0 at random in a training step."""
+    """Fraction of the hidden neurons that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)

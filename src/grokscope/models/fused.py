@@ -1,4 +1,4 @@
-"""The fused path of a transformer: from attention weights to the loss in one operation, without keeping the logits.
+"""The fused path of a transformer: from attention weights to the loss in one operation, without storing the logits.
 
 It replaces `forward` for one head that reads x = e_q + h into a ReLU MLP, without a norm before the MLP and without dropout.
 """
@@ -40,11 +40,11 @@ FUSED: dict[str, tuple[type, ...]] = {
     "mlp": (ReLU,),
     "readout": (Residual,),
 }
-"""The parts that this path was written for: it replaces the MLP and the read-out, and calls the others on stacked runs."""
+"""The parts that this path was written for: it replaces the MLP and the readout, and calls the others on stacked runs."""
 
 
 class Fused(Tables):
-    """A transformer whose loss and evaluation are fused with its read-out, where its settings allow it."""
+    """A transformer whose loss and evaluation are fused with its readout if its settings allow it."""
 
     scope: str
     d: int
@@ -52,8 +52,8 @@ class Fused(Tables):
     readout_scale: float
 
     def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
-        """Where this is the network of `ops/readout_loss.py` and `ops/readout_eval.py`. On a GPU they round products to TF32 or
-        bf16, and hold only networks of some sizes."""
+        """Whether this is the network of `ops/readout_loss.py` and `ops/readout_eval.py`. On a GPU they round products to TF32 or
+        bf16, and support only some sizes."""
         if self.scope != "query" or self.heads > 1 or self.dropout or "mlp" in PATHS[self.norm]:
             return False
         if any(type(getattr(self, name)) not in kinds for name, kinds in FUSED.items()):
@@ -104,16 +104,16 @@ class Fused(Tables):
         return out.replace(pooled=pooled[:, None], distance=distances(table, pooled, inputs)[:, None])
 
     def _values_with_query(self, weights: dict[str, Tensor], plan: Plan) -> Tensor:
-        """v_j + e_q: α sums to 1, so the query may join the values, in a small table instead of once per example."""
+        """v_j + e_q: α sums to 1, so the query may be added to the values, in a small table instead of once per example."""
         return self._table(weights, plan, weights["W_V"], "value", plus=self._query(weights))
 
     def _attends_by_hand(self, device: torch.device, frozen: Tensor | None) -> bool:
-        """Whether `attend` computes this model's attention; a GPU, where graphs launch small operations, does without."""
+        """Whether `attend` computes this model's attention; not used on a GPU, where graphs launch small operations."""
         usual = self.attention == Softmax() and self.positions == Learned()
         return device.type == "cpu" and usual and frozen is None and not PATHS[self.norm] & {"query-key", "value"}
 
     def _deferred_logits(self, weights: dict[str, Tensor], plan: Plan, **how: Tensor | None) -> Callable[[], Tensor]:
-        """The logits that the fused path does without, for whoever reads them; of one run, or of each of stacked runs."""
+        """The logits that the fused path does not compute, on demand; of one run, or of each of several stacked runs."""
 
         def logits(weights: dict[str, Tensor], plan: Plan, how: dict[str, Tensor]) -> Tensor:
             return self.forward(weights, plan, **how).logits  # type: ignore[arg-type]

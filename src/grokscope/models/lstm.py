@@ -42,11 +42,11 @@ class LSTM(Model):
     hidden: int = 128
     """Units of each layer."""
     padding: int | None = None
-    """Token that only fills sequences up and leaves the state as it is (0 for imdb); none: every token counts."""
+    """Padding token, which leaves the state unchanged (0 for imdb); none: every token counts."""
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
     dropout: float = setting(0.0, since=2)
-    """Share of the units that the read-out is given, h₂ at the query, that is set to 0 at random in a training step."""
+    """Fraction of the units that the readout reads, h₂ at the query, that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)

@@ -39,7 +39,7 @@ class MLP(Model):
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
     dropout: float = setting(0.0, since=2)
-    """Share of the units of every hidden layer that is set to 0 at random in a training step."""
+    """Fraction of the units of every hidden layer that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)

@@ -1,6 +1,6 @@
-"""What depends on a token and its position alone, as tables over (token, position): embeddings, keys, values, attention logits.
+"""Quantities that depend on a token and its position alone, as tables: embeddings, keys, values, attention logits.
 
-Where only the query attends, all that is left to do for an example is to look up rows and to sum them. Axes are counted from
+If only the query attends, the work per example is to look up rows and to sum them. Axes are counted from
 the end: for one head the weights may be those of stacked runs.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _DOT_PRODUCT, _NO_TURN, _NO_BIAS = Attention.logits, PositionEncoding.turn, PositionEncoding.bias
-"""As they are defined here: a patch of one of them has to be noticed, too."""
+"""The functions as defined here: a patch of one of them must be detected, too."""
 
 
 class AtQuery(NamedTuple):
@@ -80,7 +80,7 @@ class Tables(Model):
 
     @property
     def _folds(self) -> bool:
-        """Whether logits are plain dot products: then the query joins W_K, and keys are never formed."""
+        """Whether logits are plain dot products: then the query is multiplied into W_K, and keys are never formed."""
         places = type(self.positions)
         plain = places.turn is _NO_TURN and places.bias is _NO_BIAS
         return plain and type(self.attention).logits is _DOT_PRODUCT

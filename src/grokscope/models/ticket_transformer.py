@@ -52,7 +52,7 @@ class TicketTransformer(Model):
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
     dropout: float = setting(0.0, since=2)
-    """Share of the MLP's hidden units that is set to 0 at random in a training step."""
+    """Fraction of the MLP's hidden units that is set to 0 at random in a training step."""
 
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)
 

@@ -1,7 +1,7 @@
 """The transformer of structural inference, §3.2: attention pools the sequence into h, a two-layer MLP reads it.
 
 e_j = E[token_j] + P[j];  ℓ_j = e_qᵀ M e_j / √d with M = W_Q W_Kᵀ;  α = softmax(ℓ);  h = Σ_j α_j e_j W_V.
-Other kinds of attention, positions, norm, MLP and read-out are chosen by name (`parts/`).
+Other kinds of attention, positions, norm, MLP and readout are chosen by name (`parts/`).
 
 Choices where the paper is silent: no biases (the query's own embedding serves as one); one head needs no W_O, since W_V already
 is d × d; with several heads W_O mixes them in the residual stream. Positions count back from the query.
@@ -9,7 +9,7 @@ With `scope = "query"` only the query attends, so keys and values are tables ove
 full attention in one layer, at a fraction of the work.
 
 Normalisation (inductive bias) stands before a matrix, never on the residual stream. It has no gain and no bias of its own: the
-matrix behind it can hold any gain, and so W_Q, W_K, W_V and W_in mean the same with and without it. The read-out scale
+matrix behind it can hold any gain, and so W_Q, W_K, W_V and W_in mean the same with and without it. The readout scale
 multiplies the logits and leaves the initial weights alone.
 """
 
@@ -72,24 +72,24 @@ class Transformer(Fused, Bounded):
     attention: Attention = component(attentions, Softmax)
     """How attention logits become weights: softmax(ℓ/τ), or linear ReLU attention α_j ∝ relu(ℓ_j)."""
     positions: PositionEncoding = component(position_encodings, Learned, since=2)
-    """How the model knows where a token stands: learned vectors, rotary queries and keys, or not at all."""
+    """How positions are encoded: learned vectors, rotary queries and keys, or not at all."""
     mlp: FeedForward = component(mlps, ReLU, since=2)
     """The MLP behind attention."""
     readout: Readout = component(readouts, Residual)
     """residual: x = e_q + h, x + MLP(x), unembedding; minimal: logits = MLP(h)."""
     scope: Literal["query", "causal"] = "query"
-    """query: only the query attends; causal: every position attends to itself and what came before."""
+    """query: only the query attends; causal: every position attends to itself and earlier positions."""
     init_scale: float = 1.0
     """Factor on every weight at initialisation."""
     norm: Placement = "none"
-    """What reads normalised vectors: nothing, attention (queries, keys and values), the MLP, both, queries and keys alone,
+    """Where vectors are normalised: nowhere, before attention (queries, keys and values), the MLP, both, queries and keys alone,
     values alone."""
     norm_kind: Norm = component(norms, LayerNorm)
     """How they are normalised, without a gain or a bias of their own."""
     readout_scale: float = 1.0
     """Fixed factor on the logits; large values are the usual way to make training lazy."""
     dropout: float = setting(0.0, since=2)
-    """Share of the MLP's hidden units that is set to 0 at random, in every layer and training step."""
+    """Fraction of the MLP's hidden units that is set to 0 at random, in every layer and training step."""
 
     HOST: ClassVar[tuple[str, ...]] = ("init_scale",)
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise(Settings):
-    """Off by default."""
+    """Noise on weights and labels; off by default."""
 
     weights: float = 0.0
     """Standard deviation of Gaussian noise on every weight, at every step."""
     labels: float = 0.0
-    """Share of the training labels that is replaced by a random class."""
+    """Fraction of the training labels that is replaced by a random class."""
     redraw: Literal["once", "every-step"] = "once"
-    """Whether those are the same labels throughout, or drawn anew at every step."""
+    """Whether these labels are drawn once, or anew at every step."""
 
     LANES: ClassVar[tuple[str, ...]] = ("weights", "labels")
 

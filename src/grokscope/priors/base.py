@@ -1,4 +1,4 @@
-"""What a prior is: a penalty on one run's attention, and a schedule for its strength."""
+"""Base class of priors: a penalty on one run's attention, and a schedule for its strength."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Prior(Settings):
         require(self.span > 0, "span", f"{self.span} is not above 0")
 
     def check_task(self, task: Task) -> None:
-        """Raise ConfigError where this prior makes no sense for a task."""
+        """Raise ConfigError if this prior does not apply to a task."""
 
     def weight(self, epoch: Tensor) -> Tensor:
         """β(t) at an epoch."""
@@ -58,18 +58,18 @@ class Prior(Settings):
         return self.beta * (shapes * (torch.arange(4, device=epoch.device) == chosen)).sum()
 
     def target_for(self, examples: Examples, seed: int) -> Float[Tensor, "example position"]:
-        """The distribution this prior compares attention with; the oracle, unless a prior says otherwise."""
+        """The distribution this prior compares attention with; by default the oracle."""
         return oracle_target(examples.marked)
 
     def penalty(self, out: Output, target: Float[Tensor, "example position"], key: Key) -> Float[Tensor, ""]:
-        """What is added to the loss, before β."""
+        """The penalty, which is multiplied by β and added to the loss."""
         raise NotImplementedError
 
     def constant_gradient(
         self, target: Float[Tensor, "... example position"]
     ) -> Float[Tensor, "... example position"] | None:
-        """∂penalty/∂log α of one head if it is the same for every α, and None if it is not. Where it is known, training does
-        without the penalty."""
+        """∂penalty/∂log α of one head if it is the same for every α, and None if it is not. If it is known, training does
+        not compute the penalty."""
         return None
 
 

@@ -100,12 +100,12 @@ class Page:
 
 def render(page: Page) -> str:
     """The page as HTML."""
-    room = files(__package__)
+    package = files(__package__)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"count": _count, "percent": _percent, "seconds": _seconds}
     environment.globals |= {"epoch": _epoch}
-    template = environment.from_string((room / "page.html.j2").read_text(encoding="utf-8"))
-    css = (room / "page.css").read_text(encoding="utf-8")
+    template = environment.from_string((package / "page.html.j2").read_text(encoding="utf-8"))
+    css = (package / "page.css").read_text(encoding="utf-8")
     return template.render(page=page, css=css, colours=arm_colours([name for name, _ in page.arms]))
 
 

@@ -1,4 +1,4 @@
-"""Deleting run folders: only what is a run, and only while no process trains it."""
+"""Deletion of run folders: only runs, and only while no process trains them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OURS = {CONFIG, MANIFEST, STATE, METRICS, ADDED, CHECKPOINTS, LOCK}
 
 
 def delete_runs(paths: Iterable[Path]) -> int:
-    """Delete these run folders for good and return how many there were; folders that do not exist are skipped.
+    """Delete these run folders and return their number; folders that do not exist are skipped.
 
     StoreError, and nothing deleted, when one of them is being trained or holds files that are not a run's.
     """
@@ -43,7 +43,7 @@ def _check(path: Path) -> None:
 
 
 def _delete(path: Path) -> None:
-    """Moved aside first, under a hidden name: no process ever sees half a run."""
+    """Move the folder to a hidden name first: no process ever sees a partial run."""
     aside = path.with_name(f".old-{path.name}")
     try:
         lock = Lock.take(path, path.name)

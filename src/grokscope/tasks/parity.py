@@ -33,7 +33,7 @@ class Parity(TableTask):
     k: int = 3
     """Number of informative bits."""
     train_fraction: float = 1 / 16
-    """Share of the 2^n sequences to train on; above 2^17 sequences: share of 16384 sampled ones."""
+    """Fraction of the 2^n sequences to train on; above 2^17 sequences: fraction of 16384 sampled ones."""
     form: Literal["tokens", "signs"] = "tokens"
     """Sequences of tokens, or vectors of n signs (0 is +1, 1 is −1) for models that read vectors."""
 

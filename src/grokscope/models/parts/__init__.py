@@ -1,4 +1,4 @@
-"""What models are put together from: one file per kind, chosen by name, written for one run.
+"""The parts of models: one file per kind, chosen by name, written for one run.
 
 A part is a component of a model's settings: ``model.attention = "linear"`` or ``model.attention.temperature = 2``.
 """

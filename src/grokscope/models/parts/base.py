@@ -1,4 +1,4 @@
-"""What the parts of a model have in common."""
+"""Base class of the parts of a model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sizes(NamedTuple):
     d_mlp: int
     """Hidden units of the MLP."""
     d_out: int
-    """What the MLP writes: d, or the number of classes."""
+    """Output width of the MLP: d, or the number of classes."""
     heads: int
     init_scale: float
     """Factor on every weight at initialisation."""

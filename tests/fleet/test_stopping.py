@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from grokscope.config import Stop
-from grokscope.fleet.rules import Rules
+from grokscope.fleet.stopping import StopRule
 
 
 def judged(config, accuracies, every=50):
-    rules = Rules(config)
+    stop_rule = StopRule(config)
     return [
-        rules.judge({"epoch": every * row, "train_loss": 0.1, "test_accuracy": float(accuracy)})
+        stop_rule.status_of({"epoch": every * row, "train_loss": 0.1, "test_accuracy": float(accuracy)})
         for row, accuracy in enumerate(accuracies)
     ]
 

@@ -1,4 +1,4 @@
-"""When a lane retires. The rules read logged rows; the loop itself knows no metric."""
+"""When a lane retires. The stop rule reads logged rows; the loop itself knows no metric."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 Row = dict[str, float]
 
 GROKKED = 0.99
-"""Test accuracy from which a run that has no stop rule is called grokked when its last epoch is trained."""
+"""Test accuracy at which a run without a stop rule counts as grokked at its last epoch."""
 
 
-class Rules:
-    """The stop rules of one run, and what they have to remember.
+class StopRule:
+    """The stop rule of one run, and its state.
 
     A run is grokked by the clock "held" of `analysis.Criterion`, with the accuracy and the window of `stop`: it retires at
     the evaluation that fills the window.
@@ -26,10 +26,10 @@ class Rules:
     def __init__(self, config: RunConfig, held_since: int | None = None):
         self.config = config
         self.held_since = held_since
-        """First evaluation since which test accuracy has stayed at or above the stop rule's."""
+        """First evaluation since which test accuracy has stayed at or above that of the stop rule."""
 
-    def judge(self, row: Row) -> str | None:
-        """grokked, diverged or done when the run is finished; None when it continues."""
+    def status_of(self, row: Row) -> str | None:
+        """ "grokked", "diverged" or "done" if the run is finished; None if it continues."""
         epoch, stop = int(row["epoch"]), self.config.stop
         if not math.isfinite(row["train_loss"]):
             return "diverged"
@@ -39,6 +39,6 @@ class Rules:
             self.held_since = epoch
         held = self.held_since is not None and epoch - self.held_since >= stop.window
         if epoch >= self.config.epochs:
-            # The window cannot be filled any more: two evaluations have to agree, as for every held time.
+            # The window can no longer be filled: two evaluations have to agree, as for every held time.
             return "grokked" if held or (self.held_since is not None and self.held_since < epoch) else "done"
         return "grokked" if held and stop.accuracy > 0 else None
