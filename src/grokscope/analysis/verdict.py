@@ -25,7 +25,7 @@ LONG_AFTER = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What the verdict needs of one run."""
+    """The data of one run that the verdict needs."""
 
     seed: int
     t_mem: int | None
@@ -64,7 +64,7 @@ def runs_of(table: pd.DataFrame) -> list[Run]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was seen, in words, and which of the paper's claims held."""
+    """The observations as text, and which of the paper's claims held."""
 
     sentences: tuple[str, ...]
     claims: dict[str, bool]

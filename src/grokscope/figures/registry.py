@@ -28,7 +28,7 @@ class FigureSpec:
     takes: Literal["runs", "results"]
     """What the function is given: a sequence of `RunCurves`, or the stored `Results` of an experiment."""
     needs: tuple[str, ...]
-    """Metrics (of runs) or probes (of results) without which there is nothing to draw."""
+    """Required metrics (of runs) or probes (of results)."""
     title: str
     """What it is, in a few words."""
     caption: str
@@ -36,7 +36,7 @@ class FigureSpec:
     shows: str
     """Opening of the alternative text: what kind of chart it is."""
     standard: bool
-    """Whether it is on every report page whose runs recorded what it needs."""
+    """Whether it is on every report page whose runs recorded its metrics."""
     order: int
     """Place among the standard figures of a page, smallest first."""
 
@@ -107,7 +107,7 @@ class FigureRegistry(Registry[Draw]):
 
     def spec(self, name: str) -> FigureSpec:
         """A figure by name."""
-        self.get(name)  # imports it, or says what the nearest name is
+        self.get(name)  # imports it, or raises with the nearest name
         return self._specs[name]
 
     def spec_of(self, draw: Draw) -> FigureSpec | None:
