@@ -199,7 +199,7 @@ def test_query_only_equals_full_attention(positions, heads):
         torch.testing.assert_close(a, b, msg=name)
 
 
-# ── MLP and read-out ─────────────────────────────────────────────────────────────────────────────────────────
+# ── MLP and readout ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_gelu_is_no_steeper_than_it_says():

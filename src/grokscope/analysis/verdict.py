@@ -3,7 +3,7 @@
 Structural inference claims that without a prior a network memorises long before it generalises (§5.1), that a prior on
 where to look removes the delay (Thm 5.2), and that a prior on the wrong places lets it memorise but never generalise
 (Fig. 2). Each claim is decided from the runs, and each sentence says what was seen, whether or not it is what the
-paper says. Only of runs that were trained to their last epoch is it said that they never generalised.
+paper says. "Never generalised" is used only for runs that were trained to their last epoch.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def together(runs: Sequence[RunCurves], column: str) -> tuple[Values, Values]:
 
     A run that has stopped keeps its last value, so that the middle of the arm does not jump when its fastest run
     retires; the epochs end where fewer than half of the runs still train. Gaps (NaN) are bridged; a run without a
-    number is left out.
+    number is omitted.
     """
     kept = []
     for run in runs:

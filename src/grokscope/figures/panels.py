@@ -88,7 +88,7 @@ def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
 
 
 def log_values(ax: Axes) -> None:
-    """A log axis for a metric already drawn; values that are not above 0 are left out.
+    """A log axis for a metric already drawn; values that are not above 0 are omitted.
 
     Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure.
     """

@@ -27,7 +27,7 @@ class InlineExecutor(Executor):
 def executor_for(figures: int) -> Executor:
     """An executor: other processes where there are many figures and more than two cores, else this process.
 
-    What it is given is pickled: no axis of a figure may hold a lambda.
+    Its arguments are pickled: no axis of a figure may hold a lambda.
     """
     cores = os.cpu_count() or 1
     if figures < MANY or cores < 3:

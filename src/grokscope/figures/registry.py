@@ -26,7 +26,7 @@ class FigureSpec:
     name: str
     draw: Draw
     takes: Literal["runs", "results"]
-    """What the function is given: a sequence of `RunCurves`, or the stored `Results` of an experiment."""
+    """Argument of the function: a sequence of `RunCurves`, or the stored `Results` of an experiment."""
     needs: tuple[str, ...]
     """Required metrics (of runs) or probes (of results)."""
     title: str
@@ -45,7 +45,7 @@ class FigureSpec:
         return [column for column in self.needs if not recorded(runs, column)]
 
     def draw_page(self, runs: Sequence[RunCurves], medians: Mapping[str, float | None] | None) -> Figure:
-        """The figure for a page; one that takes `medians` is given the median grokking time of each arm, if known."""
+        """The figure for a page; a function that takes `medians` receives the median grokking time of each arm, if known."""
         if "medians" in inspect.signature(self.draw).parameters:
             return self.draw(runs, medians=medians)
         return self.draw(runs)

@@ -25,8 +25,8 @@ def keep_freed_memory() -> bool:
     except (AttributeError, OSError):  # another C library
         return False
     # one arena: those of other threads return their memory regardless
-    wishes = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 1 << 30, _ARENA_MAX: 1}
-    return all([mallopt(option, value) for option, value in wishes.items()])
+    options = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 1 << 30, _ARENA_MAX: 1}
+    return all([mallopt(option, value) for option, value in options.items()])  # noqa: C419 (set every option)
 
 
 def free_memory(device: torch.device) -> int:
