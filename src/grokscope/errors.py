@@ -50,5 +50,5 @@ def require_arguments(function: Callable[..., object], field: str, *names: str) 
     if missing:
         raise ConfigError(
             field,
-            f"{function.__qualname__} does not take {' and '.join(missing)}, which are passed as keyword arguments",
+            f"{function.__qualname__} does not take {' and '.join(missing)}, passed as a keyword argument",
         )

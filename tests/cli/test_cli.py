@@ -191,7 +191,7 @@ BAD = [
     (["train", "--set", "task.op=/", "--set", "task.p=10"], "task.p: 10 is not prime"),
     (["train", "--set", "prior.beta=-1"], "prior.beta: -1.0 is below 0"),
     (["train", "--set", "model.heads=3"], "model.heads: 3 heads do not divide d = 64"),
-    (["train", "--device", "gpu"], "device: 'gpu' is"),
+    (["train", "--device", "gpu"], "device: unknown device 'gpu'"),
     (["train", "--device", "cuda:99"], "device: cuda"),
     (["train", "--runs", "file"], "file"),
     (["train", "--lanes", "0"], "--lanes: '0' is neither auto nor a positive integer"),
