@@ -33,7 +33,7 @@ def measured_part(name: str, stored: Path) -> str:
     parts = [f"`{measured['command']}`", f"{machine(measured)}, torch {measured['torch']}."]
     parts += map(as_markdown, tables(measured))
     if measured.get("scaling"):
-        parts.append(f"![How the cost grows on {measured['device']}](speed-{name}.svg)")
+        parts.append(f"![Scaling on {measured['device']}](speed-{name}.svg)")
     return "\n\n".join(parts)
 
 

@@ -57,7 +57,7 @@ def _integer(field: str, value: Any) -> int:
             raise ValueError
         return int(value) if isinstance(value, (int, str)) and str(value).lstrip("+-").isdigit() else int(number)
     except (TypeError, ValueError, OverflowError):
-        raise ConfigError(field, f"{value!r} is not a whole number") from None
+        raise ConfigError(field, f"{value!r} is not an integer") from None
 
 
 def _real(field: str, value: Any) -> float:

@@ -1,4 +1,4 @@
-"""Files of the user's own (`--load FILE.py`): imported together with the modules beside them, and remembered with their source.
+"""User files (`--load FILE.py`): imported together with the modules in their folders, and recorded with their source.
 
 Every new run records them (`loaded` in its manifest): what a registered name meant can be read there later.
 """
@@ -41,7 +41,7 @@ _folders: list[Path] = []
 
 
 def load_file(path: Path) -> None:
-    """Import a file: registering is what it is for. It can import modules in its folder, now and later.
+    """Import a file, which registers its entries. It can import modules in its folder, now and later.
 
     What the file raises is not wrapped; `error_lines` shows where it comes from.
     """
@@ -70,13 +70,13 @@ def load_file(path: Path) -> None:
 
 
 def loaded_files() -> list[dict[str, str]]:
-    """Path, SHA-256 and source of every loaded file and of the modules that were imported from beside it."""
+    """Path, SHA-256 and source of every loaded file and of the modules that were imported from its folder."""
     _remember_neighbours()
     return [file.to_dict() for file in _files.values()]
 
 
 def error_lines(error: BaseException) -> list[str] | None:
-    """An error in a loaded file or a module beside it as three lines: the place, the line of code, the error. None for an error
+    """An error in a loaded file or a module in its folder as three lines: the place, the line of code, the error. None for an error
     that did not pass through one."""
     frames = [(Path(f.filename), f.lineno or 0, f.name) for f in traceback.extract_tb(error.__traceback__)]
     places = [(path, line, f"{_shown(path)}, line {line}, in {name}") for path, line, name in frames if _is_users(path)]
@@ -87,9 +87,9 @@ def error_lines(error: BaseException) -> list[str] | None:
         return None
     path, line, where = places[-1]
     message = error.msg if isinstance(error, SyntaxError) else str(error)
-    said = " ".join(message.split())
+    text = " ".join(message.split())
     name = type(error).__name__
-    return [where, f"    {_line_of(path, line)}", f"{name}: {said}" if said else name]
+    return [where, f"    {_line_of(path, line)}", f"{name}: {text}" if text else name]
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def _exists_in(folder: Path, name: str) -> bool:
 
 
 def _is_users(path: Path) -> bool:
-    """Whether a file lies beside a loaded one. Installed packages do not count, nor does grokscope, wherever they lie."""
+    """Whether a file is in the folder of a loaded one. Installed packages do not count, nor does grokscope, wherever they lie."""
     if not path.is_absolute() or {"site-packages", "dist-packages"} & set(path.parts):
         return False
     ours = (Path(__file__).parent, Path(sys.prefix), Path(sys.base_prefix))

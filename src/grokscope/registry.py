@@ -1,4 +1,4 @@
-"""One small class that all components share: names to classes, filled by importing every file of a package."""
+"""The registry shared by all components: names to classes, filled by importing every file of a package."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def is_code(value: object) -> bool:
 
 
 def _methods(cls: type) -> dict[str, Any]:
-    """The methods and properties of a class, as they stand in it or in its bases."""
+    """The methods and properties of a class, as defined in it or in its bases."""
     return {n: value for base in reversed(cls.__mro__) for n, value in vars(base).items() if is_code(value)}
 
 

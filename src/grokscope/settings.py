@@ -92,7 +92,7 @@ class Settings:
     """Base of every component's config.
 
     A subclass lists its fields with defaults and a docstring each, derives the rest as properties, and rejects invalid
-    settings in `check`. Fields named in `LANES` are numbers that may differ between runs trained side by side: inside the
+    settings in `check`. Fields named in `LANES` are numbers that may differ between runs trained in one program: inside the
     fleet they are scalar tensors, so arithmetic on them must be torch's.
     """
 
@@ -200,7 +200,7 @@ class Settings:
     def from_dict(cls: type[S], plain: dict[str, Any], *, path: str = "") -> S:
         """Settings from plain values; missing values take their default.
 
-        path   where they stand in a larger config, for error messages
+        path   their position in a larger config, for error messages
         """
         prefix = f"{path}." if path else ""
         names = [f.name for f in dataclasses.fields(cls)]

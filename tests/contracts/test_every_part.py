@@ -247,7 +247,7 @@ def test_queries_and_keys_of_one_lane_do_not_see_another(part):
     torch.testing.assert_close(both, part.turn(keys, back))
 
 
-# ── norms, MLPs, read-outs ───────────────────────────────────────────────────────────────────────────────────
+# ── norms, MLPs, readouts ───────────────────────────────────────────────────────────────────────────────────
 
 
 def steepest(function, points):

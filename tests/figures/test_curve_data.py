@@ -24,7 +24,7 @@ def test_arms_keep_the_order_of_appearance(make):
 
 
 def test_no_runs_is_an_error():
-    with pytest.raises(ConfigError, match="runs: there are none to draw"):
+    with pytest.raises(ConfigError, match="runs: no runs to draw"):
         by_arm([])
 
 

@@ -196,7 +196,7 @@ def test_code_that_does_not_take_a_key_is_refused_before_training(tiny):
         def update(self, weight, grad, state, *, role, step, lr):
             return weight, state
 
-    with pytest.raises(ConfigError, match=r"optim: .*Older\.update does not take key; it is given"):
+    with pytest.raises(ConfigError, match=r"optim: .*Older\.update does not take key, passed as a keyword argument"):
         Program(replace(tiny, optim=Older()), 1, CPU)
 
 

@@ -58,7 +58,7 @@ def test_a_part_is_chosen_by_name_in_a_file_and_in_python():
     [
         ({"attention": {"temperature": 0.0}}, "model.attention.temperature: 0.0 is not above 0"),
         ({"positions": {"kind": "rotary", "base": 1.0}}, "model.positions.base: 1.0 is not above 1"),
-        ({"positions": "rotary", "d": 6, "heads": 2}, "model.positions: .* a head is 3 wide"),
+        ({"positions": "rotary", "d": 6, "heads": 2}, "model.positions: .* even head width, got 3"),
         ({"layers": 2, "scope": "causal", "readout": "minimal"}, 'model.layers: .* model.readout = "residual"'),
         ({"dropout": 1.0}, r"model.dropout: 1.0 is outside \[0, 1\)"),
     ],
@@ -199,7 +199,7 @@ def test_query_only_equals_full_attention(positions, heads):
         torch.testing.assert_close(a, b, msg=name)
 
 
-# ── MLP and read-out ─────────────────────────────────────────────────────────────────────────────────────────
+# ── MLP and readout ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_gelu_is_no_steeper_than_it_says():

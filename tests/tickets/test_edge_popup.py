@@ -88,6 +88,6 @@ def test_a_run_that_goes_on_keeps_its_scores(tiny):
 
 
 def test_it_needs_an_optimizer_that_works_weight_by_weight(tiny):
-    with pytest.raises(ConfigError, match="every weight by itself"):
+    with pytest.raises(ConfigError, match="every weight independently"):
         replace(tiny, ticket=EdgePopup(run="r"), optim=Muon()).check()
     replace(tiny, ticket=EdgePopup(run="r"), optim=SGD()).check()

@@ -1,6 +1,6 @@
 """Accuracy and divergence over epochs (structural inference, Figure 1 left): does D fall before test accuracy rises?
 
-D = KL(α*‖α) stands in a row of its own, on a log scale, instead of on a second axis: two scales in one panel invite
+D = KL(α*‖α) has its own row, on a log scale, instead of on a second axis: two scales in one panel invite
 reading meaning into where the lines cross.
 """
 

@@ -88,7 +88,7 @@ def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
 
 
 def log_values(ax: Axes) -> None:
-    """A log axis for a metric already drawn; values that are not above 0 are left out.
+    """A log axis for a metric already drawn; values that are not above 0 are omitted.
 
     Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure.
     """
@@ -193,7 +193,7 @@ def _legend_height(labels: Sequence[str]) -> float:
 
 
 def outcome(runs: Sequence[RunCurves]) -> str:
-    """What became of the runs of one arm, in words."""
+    """The outcome of the runs of one arm, as text."""
     waiting = [run for run in runs if run.t_grok is None]
     last = max(run.last_epoch for run in runs)
     at = middle(runs).t_grok
@@ -205,5 +205,5 @@ def outcome(runs: Sequence[RunCurves]) -> str:
 
 
 def outcomes(runs: Sequence[RunCurves]) -> dict[str, str]:
-    """What became of each arm, in words."""
+    """The outcome of each arm, as text."""
     return {arm: outcome(members) for arm, members in by_arm(runs).items()}

@@ -12,11 +12,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MANY = 8
-"""Figures that are worth starting processes for, and the most processes that are started."""
+"""Number of figures from which processes are started, and the maximum number of processes."""
 
 
 class InlineExecutor(Executor):
-    """An executor that runs everything at once, in this process."""
+    """An executor that runs everything immediately, in this process."""
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         done: Future[T] = Future()
@@ -27,7 +27,7 @@ class InlineExecutor(Executor):
 def executor_for(figures: int) -> Executor:
     """An executor: other processes where there are many figures and more than two cores, else this process.
 
-    What it is given is pickled: no axis of a figure may hold a lambda.
+    Its arguments are pickled: no axis of a figure may hold a lambda.
     """
     cores = os.cpu_count() or 1
     if figures < MANY or cores < 3:

@@ -26,9 +26,9 @@ class FigureSpec:
     name: str
     draw: Draw
     takes: Literal["runs", "results"]
-    """What the function is given: a sequence of `RunCurves`, or the stored `Results` of an experiment."""
+    """Argument of the function: a sequence of `RunCurves`, or the stored `Results` of an experiment."""
     needs: tuple[str, ...]
-    """Metrics (of runs) or probes (of results) without which there is nothing to draw."""
+    """Required metrics (of runs) or probes (of results)."""
     title: str
     """What it is, in a few words."""
     caption: str
@@ -36,7 +36,7 @@ class FigureSpec:
     shows: str
     """Opening of the alternative text: what kind of chart it is."""
     standard: bool
-    """Whether it is on every report page whose runs recorded what it needs."""
+    """Whether it is on every report page whose runs recorded its metrics."""
     order: int
     """Place among the standard figures of a page, smallest first."""
 
@@ -45,7 +45,7 @@ class FigureSpec:
         return [column for column in self.needs if not recorded(runs, column)]
 
     def draw_page(self, runs: Sequence[RunCurves], medians: Mapping[str, float | None] | None) -> Figure:
-        """The figure for a page; one that takes `medians` is given the median grokking time of each arm, if known."""
+        """The figure for a page; a function that takes `medians` receives the median grokking time of each arm, if known."""
         if "medians" in inspect.signature(self.draw).parameters:
             return self.draw(runs, medians=medians)
         return self.draw(runs)
@@ -107,7 +107,7 @@ class FigureRegistry(Registry[Draw]):
 
     def spec(self, name: str) -> FigureSpec:
         """A figure by name."""
-        self.get(name)  # imports it, or says what the nearest name is
+        self.get(name)  # imports it, or raises with the nearest name
         return self._specs[name]
 
     def spec_of(self, draw: Draw) -> FigureSpec | None:

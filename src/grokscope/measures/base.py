@@ -42,7 +42,7 @@ class Starvation(NamedTuple):
     """The gradient that reaches attention through the task loss on the training set, and its bounds."""
 
     cross_entropy: Float[Tensor, "example"]
-    """Of the answers, whatever the run's own loss is."""
+    """Cross-entropy of the answers, independent of the run's own loss."""
     logit_gradient: Float[Tensor, "example head position"]
     """∂CE/∂ℓ_j of each training example."""
     lipschitz: Float[Tensor, ""]

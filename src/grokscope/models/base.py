@@ -150,7 +150,7 @@ class Model(Settings):
         detail: bool = False,
         every_position: bool = False,
     ) -> Output:
-        """Logits and attention for the `inputs` (see `Inputs`). A model without attention is given `training` and `key` alone.
+        """Logits and attention for the `inputs` (see `Inputs`). A model without attention receives `training` and `key` only.
 
         training         whether this pass is part of a training step: enables dropout and similar layers
         key              source of randomness, such as `key.uniform("dropout", shape)`: a function of the run's seed and the step.

@@ -82,7 +82,7 @@ class Bounded(Tables):
     def neurons(self, weights: dict[str, Tensor]) -> Neurons | None:
         """Reads W_E W_V W_in of the operands, which are the first tokens, as many as there are classes; writes W_out W_U.
 
-        None for several layers or heads, where a normalisation stands between a token and the MLP, and for an MLP or a readout
+        None for several layers or heads, if there is a normalisation between a token and the MLP, and for an MLP or a readout
         that does not consist of these matrices.
         """
         linear = not PATHS[self.norm] & {"value", "mlp"} and type(self.mlp).hidden is _HIDDEN

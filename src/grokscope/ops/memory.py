@@ -25,9 +25,9 @@ def keep_freed_memory() -> bool:
     except (AttributeError, OSError):  # another C library
         return False
     # one arena: those of other threads return their memory regardless
-    wishes = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 1 << 30, _ARENA_MAX: 1}
-    heard = [mallopt(option, value) for option, value in wishes.items()]
-    return all(heard)
+    options = {_MMAP_THRESHOLD: 1 << 30, _TRIM_THRESHOLD: 1 << 30, _ARENA_MAX: 1}
+    accepted = [mallopt(option, value) for option, value in options.items()]
+    return all(accepted)
 
 
 def free_memory(device: torch.device) -> int:

@@ -1,9 +1,9 @@
 """Noise in training: on the weights that the loss is computed with, and in the labels.
 
 Weight noise is drawn anew at every step and added for the forward and the backward pass alone (An 1996). Labels are wrong either
-for good (a corrupted training set, as in Zhang et al. 2017) or anew at every step (label-noise SGD, Blanc et al. 2020). Neither
+permanently (a corrupted training set, as in Zhang et al. 2017) or anew at every step (label-noise SGD, Blanc et al. 2020). Neither
 reaches the evaluation: accuracies and measures are those of the network on the true test set, and of the training set with the
-labels that were drawn for good.
+labels that were drawn once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far a run can be compressed (inductive bias): directions of its hidden layer, and weights it could do without."""
+"""How far a run can be compressed (inductive bias): directions of its hidden layer, and weights that it does not need."""
 
 from __future__ import annotations
 

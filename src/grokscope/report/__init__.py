@@ -1,4 +1,4 @@
-"""Report: pictures and tables ─► one HTML page that needs nothing but itself."""
+"""Report: figures and tables ─► one self-contained HTML page."""
 
 from .page import Page, RunRow, Section, Setting, render
 from .pictures import Picture, chosen_pictures, picture_of, standard_pictures

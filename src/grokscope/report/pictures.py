@@ -18,13 +18,13 @@ class Picture:
     """One picture of a page, as plain data."""
 
     name: str
-    """A word for links and file names."""
+    """Name for links and file names."""
     title: str
     """What it is, in a few words."""
     caption: str
     """What to look at."""
     alt: str
-    """What it shows, for those who do not see it."""
+    """Alternative text for screen readers."""
     width: float
     """Inches in print."""
     height: float
@@ -34,7 +34,7 @@ class Picture:
     png: bytes = b""
     """The same as PNG bytes."""
     small: bytes = b""
-    """The same as WebP bytes, in place of the others on a page of many pictures."""
+    """The same as WebP bytes, used instead of the others on a page with many figures."""
 
     @property
     def source(self) -> str:
@@ -47,14 +47,14 @@ class Picture:
 def standard_pictures(
     runs: Sequence[RunCurves], medians: Mapping[str, float | None] | None = None
 ) -> tuple[Picture, ...]:
-    """Every standard figure for which the runs recorded what it needs; `medians` of grokking times by arm, if known."""
+    """Every standard figure whose metrics the runs recorded; `medians` of grokking times by arm, if known."""
     return tuple(picture_of(spec, runs, medians) for spec in figures.standard() if not spec.missing(runs))
 
 
 def chosen_pictures(
     names: Sequence[str], runs: Sequence[RunCurves], medians: Mapping[str, float | None] | None = None
 ) -> tuple[Picture, ...]:
-    """The figures of these names, in this order. ConfigError for one that runs alone do not suffice for."""
+    """The figures of these names, in this order. ConfigError for a figure that needs more than runs."""
     pictures = []
     for name in dict.fromkeys(names):
         spec = figures.spec(name)

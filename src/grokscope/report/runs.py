@@ -19,7 +19,7 @@ from . import Page, Picture, RunRow, Section, Setting, chosen_pictures, render, 
 
 
 def curves_of(runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT) -> list[RunCurves]:
-    """Each run's metrics with what the analysis finds in them."""
+    """Metrics of each run with the results of the analysis."""
     curves = []
     for run, arm in zip(runs, arms, strict=True):
         metrics = read_metrics(run).to_pandas()
@@ -124,7 +124,7 @@ def build_page(
     figures     names of the figures that it shows; by default the standard ones
     """
     if not runs:
-        raise ConfigError("runs", "there are none to report on")
+        raise ConfigError("runs", "no runs to report on")
     arms = differences([complete_settings(run) for run in runs]) if arms is None else arms
     table = table_of(runs, arms, criterion)
     medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summarise(table, "arm")["median"].items()}
@@ -197,6 +197,6 @@ def _versions(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def save_picture(folder: Path, picture: Picture) -> None:
-    """One picture as files of its own, for a paper or a slide."""
+    """Write one figure as separate files, for a paper or a slide."""
     save_file(folder / f"{picture.name}.svg", picture.svg)
     save_file(folder / f"{picture.name}.png", picture.png)

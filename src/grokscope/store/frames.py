@@ -43,7 +43,7 @@ def load_runs(folder: str | Path, *, arrow: bool = False) -> pd.DataFrame | pa.T
             tables.append(read_metrics(run))
             runs.append(run)
         except StoreError as error:
-            warnings.warn(f"left out: {error}", stacklevel=2)
+            warnings.warn(f"omitted: {error}", stacklevel=2)
     metrics = join(tables)
     owner = pa.array([number for number, table in enumerate(tables) for _ in range(len(table))], pa.int64())
     columns = {name: column.take(owner) for name, column in _settings(runs).items()}

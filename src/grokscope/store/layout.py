@@ -7,7 +7,7 @@
   state.json         status, epoch, seconds, summary numbers
   metrics/           part-<first epoch>-<last epoch>.parquet
   added/             <measure>.parquet, columns that were measured after training
-  checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept for good)
+  checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept permanently)
   lock               held by the process that trains the run
 """
 

@@ -1,6 +1,6 @@
 """Sparse parity (Barak et al. 2022; Merrill et al. 2023; structural-inference, App. A.1).
 
-The bits beside the k informative ones are the distractors, drawn from the operand vocabulary {0, 1} by nature. All n
+The bits other than the k informative ones are the distractors, drawn from the operand vocabulary {0, 1}. All n
 bits are columns of the table: train and test share no sequence, but they do share the few (2^k) settings of the operands.
 With nothing to mark the operands their places are fixed: there is no random placement.
 """

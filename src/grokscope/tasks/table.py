@@ -133,10 +133,10 @@ class TableTask(Task):
             f"{self.test_distractors} is fewer than the {self.distractors} of training",
         )
         tokens = self.k + self.distractors
-        stand = len(self.places)
-        require(stand <= tokens, "positions", f"{stand} positions are more than the {tokens} tokens before the query")
-        require(stand == self.k, "positions", f"{stand} positions for {self.k} operands")
-        require(len(set(self.places)) == stand, "positions", f"{self.places} names a position twice")
+        count = len(self.places)
+        require(count <= tokens, "positions", f"{count} positions are more than the {tokens} tokens before the query")
+        require(count == self.k, "positions", f"{count} positions for {self.k} operands")
+        require(len(set(self.places)) == count, "positions", f"{self.places} names a position twice")
         for place in self.places:
             require(0 <= place < tokens, "positions", f"{place} is outside 0 … {tokens - 1}: the query comes next")
 

@@ -1,7 +1,7 @@
 """Film reviews, positive or negative (Maas et al. 2011; Omnigrok, Liu et al. 2023; grokking tickets, App. J).
 
-A review is its frequent words in order, in lower case; other words are left out. Too long ones are cut at the end, too short
-ones filled up in front with token 0, so that the last word stands before the query. Omnigrok also leaves out a list of
+A review is its frequent words in order, in lower case; other words are omitted. Too long ones are cut at the end, too short
+ones filled up in front with token 0, so that the last word is before the query. Omnigrok also omits a list of
 common words: the paper does not, and nor does this. Frequencies are those of all reviews there are; a review that occurs
 twice counts once. The seed draws training and test reviews; by default they are Omnigrok's number, a quarter of it for testing.
 """

@@ -98,7 +98,7 @@ def test_pictures_render_and_can_be_read(draw, drawn):
     sizes = [text.get_fontsize() for text in figure.findobj(mpl.text.Text) if text.get_text()]
     assert min(sizes) >= 7
     assert {ax.get_xlabel() for ax in figure.axes} == {"epoch"}
-    with pytest.raises(ConfigError, match="none to draw"):
+    with pytest.raises(ConfigError, match="no runs to draw"):
         draw([])
 
 

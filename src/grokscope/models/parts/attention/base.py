@@ -1,4 +1,4 @@
-"""What an attention is: logits from queries and keys, and a distribution over positions from the logits."""
+"""Base class of attention: logits from queries and keys, and a distribution over positions from the logits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TINY = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Attention(Part):
-    """Base of all kinds of attention; `normalise` is all that one has to define. Count axes from the end."""
+    """Base of all kinds of attention; a subclass must define `normalise` only. Count axes from the end."""
 
     def logits(
         self,
@@ -29,7 +29,7 @@ class Attention(Part):
         k: Float[Tensor, "... head position width"],
         weights: dict[str, Tensor],
     ) -> Float[Tensor, "... head query position"]:
-        """ℓ_j = q · k_j / √width. The weights are there for parameters of one's own."""
+        """ℓ_j = q · k_j / √width. `weights` contains the parameters of the part, if it has any."""
         return in_full(q @ k.mT) / math.sqrt(q.shape[-1])
 
     def normalise(
@@ -37,7 +37,7 @@ class Attention(Part):
     ) -> tuple[Float[Tensor, "... position"], Float[Tensor, "... position"]]:
         """log α and α. α sums to 1 over the positions; log α is finite everywhere.
 
-        hidden   positions that get no attention, since they come later; None: all are visible
+        hidden   mask of positions that get no attention because they come later; None if all are visible
         """
         raise NotImplementedError
 
@@ -46,7 +46,7 @@ class Attention(Part):
     ) -> Float[Tensor, "... position"] | None:
         """s_j in ∂h/∂ℓ_j = s_j (v_j − h), with h = Σ_j α_j v_j.
 
-        For α_j ∝ f(ℓ_j) it is f′(ℓ_j) / Σ_i f(ℓ_i). None, if there is no such s: the bound of Lemma 5.1 is not logged then.
+        For α_j ∝ f(ℓ_j) it is f′(ℓ_j) / Σ_i f(ℓ_i). None if there is no such s; the bound of Lemma 5.1 is then not logged.
         """
         return None
 

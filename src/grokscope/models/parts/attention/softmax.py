@@ -20,7 +20,7 @@ class Softmax(Attention):
     """α = softmax(ℓ/τ)."""
 
     temperature: float = setting(1.0, since=2)
-    """τ; a large one spreads attention evenly."""
+    """Temperature τ; a large value spreads attention evenly."""
 
     def check(self) -> None:
         require(self.temperature > 0, "temperature", f"{self.temperature} is not above 0")

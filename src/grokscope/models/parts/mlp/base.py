@@ -1,4 +1,4 @@
-"""What an MLP is: φ(x W_in) W_out, without biases."""
+"""Base class of MLPs: φ(x W_in) W_out, without biases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ mlps: Registry[type[FeedForward]] = Registry("MLP", "grokscope.models.parts.mlp"
 
 @dataclass(frozen=True, kw_only=True)
 class FeedForward(Part):
-    """Base of all MLPs; `activation` is all that one has to define, and its `slope` where that exceeds 1."""
+    """Base of all MLPs; a subclass must define `activation`, and its `slope` if that exceeds 1."""
 
     slope: ClassVar[float] = 1.0
     """Upper bound on |φ′|."""
@@ -42,6 +42,6 @@ class FeedForward(Part):
         return hidden @ weights["W_out"]
 
     def factors(self, weights: dict[str, Tensor]) -> tuple[Float[Tensor, "d neuron"], Float[Tensor, "neuron out"]]:
-        """Two matrices the product of whose spectral norms bounds how fast the output changes with x."""
+        """Two matrices; the product of their spectral norms bounds how fast the output changes with x."""
         W_in = weights["W_in"]
         return W_in if self.slope == 1 else self.slope * W_in, weights["W_out"]

@@ -1,4 +1,4 @@
-"""What a normalisation is: N(x) = c(x)/s(x) with s² = mean square of c(x) + ε, and c(x) a linear map."""
+"""Base class of norms: N(x) = c(x)/s(x) with s² = mean square of c(x) + ε, and c(x) a linear map."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ norms: Registry[type[Norm]] = Registry("norm", "grokscope.models.parts.norm")
 
 @dataclass(frozen=True, kw_only=True)
 class Norm(Part):
-    """Base of all norms; `centred` is all that one has to define."""
+    """Base of all norms; a subclass must define `centred` only."""
 
     epsilon: ClassVar[float] = 1e-5
     """ε, keeps a normalised vector finite."""

@@ -1,4 +1,4 @@
-"""Where in a transformer a norm may stand: before a matrix, never on the residual stream."""
+"""Where a transformer may have a norm: before a matrix, never on the residual stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Position encodings: how a model knows where a token stands."""
+"""Position encodings: how a model represents the position of a token."""
 
 from .base import PositionEncoding, position_encodings
 

@@ -1,4 +1,4 @@
-"""What a position encoding is: vectors added to the stream, a turn of queries and keys, or a bias on the attention logits."""
+"""Base class of position encodings: vectors added to the stream, a rotation of queries and keys, or a bias on attention logits."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class PositionEncoding(Part):
     """
 
     def check_width(self, width: int) -> None:
-        """Raise ConfigError where a head of this width is impossible."""
+        """Raise ConfigError if a head of this width is not supported."""
 
     def stream(self, weights: dict[str, Tensor], places: int) -> Float[Tensor, "place d"]:
-        """What is added to the embedding of a token at each place, the query's last; zeros by default."""
+        """The vectors added to the embeddings of tokens at each position, the query's last; zeros by default."""
         W_E = weights["W_E"]
         return W_E.new_zeros(*W_E.shape[:-2], places, W_E.shape[-1])
 
@@ -39,5 +39,5 @@ class PositionEncoding(Part):
     def bias(
         self, heads: int, query: Int[Tensor, "query"], back: Int[Tensor, "position"]
     ) -> Float[Tensor, "head query position"] | None:
-        """What is added to the attention logits of queries and keys that are `query` and `back` before the last position."""
+        """The bias on the attention logits of queries and keys that are `query` and `back` before the last position."""
         return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @position_encodings.register("learned")
 @dataclass(frozen=True, kw_only=True)
 class Learned(PositionEncoding):
-    """e_j = E[token_j] + P[j], with a vector of its own for every position."""
+    """e_j = E[token_j] + P[j], with one vector per position."""
 
     def parameters(self, sizes: Sizes) -> dict[str, Parameter]:
         std = sizes.init_scale / math.sqrt(sizes.d)

@@ -1,4 +1,4 @@
-"""No positions: the query alone tells apart which token it is."""
+"""No position encoding: only the query token can be identified."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ from .base import PositionEncoding, position_encodings
 @position_encodings.register("none")
 @dataclass(frozen=True, kw_only=True)
 class NoPositions(PositionEncoding):
-    """No positions at all: with `scope = "query"` the order of the tokens before the query makes no difference."""
+    """No position encoding: with `scope = "query"` the order of the tokens before the query makes no difference."""

@@ -1,4 +1,4 @@
-"""Rotary positions (Su et al. 2021, RoFormer): queries and keys are turned by angles that grow with their place."""
+"""Rotary positions (Su et al. 2021, RoFormer): queries and keys are rotated by angles proportional to their position."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 @position_encodings.register("rotary")
 @dataclass(frozen=True, kw_only=True)
 class Rotary(PositionEncoding):
-    """Coordinates i and i + width/2 turn together, by base^(−2i/width) per place: logits depend on distances alone."""
+    """Coordinates i and i + width/2 are rotated together, by base^(−2i/width) per position: logits depend on distances alone."""
 
     base: float = 10_000.0
-    """The slowest pair of coordinates turns about this many times slower than the fastest."""
+    """The slowest pair of coordinates rotates about this many times slower than the fastest."""
 
     def check(self) -> None:
         require(self.base > 1, "base", f"{self.base} is not above 1")
 
     def check_width(self, width: int) -> None:
-        require(width % 2 == 0, "positions", f"rotary positions turn pairs of coordinates, and a head is {width} wide")
+        require(width % 2 == 0, "positions", f"rotary positions need an even head width, got {width}")
 
     def turn(self, x: Tensor, back: Tensor) -> Tensor:
         x, half = in_full(x), x.shape[-1] // 2  # angles need more digits than bf16 has

@@ -1,4 +1,4 @@
-"""Read-outs: what the MLP is given, and how its output becomes logits."""
+"""Readouts: what the MLP reads, and how its output becomes logits."""
 
 from .base import Readout, readouts
 

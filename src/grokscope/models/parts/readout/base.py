@@ -1,4 +1,4 @@
-"""What a read-out is: the input of the MLP from the stream and the pooled values, and logits from what the MLP writes."""
+"""Base class of readouts: the input of the MLP from the stream and the pooled values, and logits from the output of the MLP."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..base import Part
 if TYPE_CHECKING:
     from torch import Tensor
 
-readouts: Registry[type[Readout]] = Registry("read-out", "grokscope.models.parts.readout")
+readouts: Registry[type[Readout]] = Registry("readout", "grokscope.models.parts.readout")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Readout(Part):
-    """Base of all read-outs."""
+    """Base of all readouts."""
 
     residual: ClassVar[bool] = True
     """Whether the MLP writes to the residual stream (d wide), which several layers and heads need; else it writes logits."""
@@ -29,7 +29,7 @@ class Readout(Part):
     def logits(
         self, x: Float[Tensor, "... d"], written: Float[Tensor, "... out"], weights: dict[str, Tensor]
     ) -> Float[Tensor, "... class"]:
-        """From x and what the MLP writes."""
+        """Logits from x and the output of the MLP."""
         raise NotImplementedError
 
     def lipschitz(self, W_in: Tensor, W_out: Tensor, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
@@ -37,5 +37,5 @@ class Readout(Part):
         raise NotImplementedError
 
     def writes(self, weights: dict[str, Tensor]) -> Float[Tensor, "neuron class"] | None:
-        """What each hidden neuron adds to the logits; None where that is not linear."""
+        """What each hidden neuron adds to the logits; None if that is not linear."""
         return None

@@ -1,4 +1,4 @@
-"""The read-out of the theory (structural inference, §3.2)."""
+"""The readout of the theory (structural inference, §3.2)."""
 
 from __future__ import annotations
 
