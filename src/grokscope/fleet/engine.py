@@ -15,7 +15,7 @@ import torch
 
 from ..errors import StoreError
 from .data import Batch, lane_data
-from .guard import check_global_states, global_states
+from .guard import check_global_states, global_states, no_randomness_at_start
 from .io_pool import IOPool
 from .program import Program
 from .rules import Row, Rules
@@ -76,7 +76,8 @@ class Prepared(NamedTuple):
 
 def _prepare(job: Job) -> Prepared:
     saved = job.sink.resume()
-    data = lane_data(job.config, job.target() if job.target else None)
+    with no_randomness_at_start():
+        data = lane_data(job.config, job.target() if job.target else None)
     return Prepared(saved, data, job.origin() if job.origin and saved is None else None)
 
 
@@ -270,7 +271,8 @@ class Fleet:
             if self.program is None or self.limit == 1:
                 self.program = Program(job.config, self.limit, self.device)
                 self.lanes = [None] * self.limit
-            self.program.load(place, job.config, data, saved[2] if saved else None, origin)
+            with no_randomness_at_start():
+                self.program.load(place, job.config, data, saved[2] if saved else None, origin)
         except BaseException as error:
             job.sink.close()
             if isinstance(error, torch.OutOfMemoryError):
