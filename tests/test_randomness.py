@@ -38,3 +38,36 @@ def test_counters_do_not_depend_on_the_lane():
     assert torch.equal(stacked[0], stacked[2])
     assert torch.equal(stacked[1], Key(torch.tensor(9), torch.tensor(2)).uniform("a", (6,)))
     assert not torch.equal(stacked[0], stacked[1])
+
+
+def draws(*keys, purpose="a", size=4000):
+    return torch.stack([key.uniform(purpose, (size,)) for key in keys])
+
+
+def unrelated(numbers):
+    """No two rows are equal anywhere near as often, or correlated as strongly, as related ones would be."""
+    correlation = torch.corrcoef(numbers) - torch.eye(len(numbers))
+    return correlation.abs().max() < 0.1 and len({tuple(row.tolist()) for row in numbers}) == len(numbers)
+
+
+def test_purposes_seeds_and_steps_are_independent():
+    key = Key(torch.tensor(3), torch.tensor(8))
+    assert unrelated(torch.stack([key.uniform(purpose, (4000,)) for purpose in ("dropout", "dropout 1", "noise", "")]))
+    assert unrelated(draws(*(Key(torch.tensor(a), torch.tensor(b)) for a in range(3) for b in range(3))))
+
+
+def test_folding_gives_a_key_of_its_own_for_every_purpose():
+    key = Key(torch.tensor(3), torch.tensor(8))
+    folded = [key.fold("W_Q"), key.fold("W_K"), key.fold("W_Q").fold("W_K"), key.fold("W_K").fold("W_Q"), key]
+    assert unrelated(draws(*folded))
+    assert torch.equal(*draws(key.fold("W_Q"), key.fold("W_Q")))
+    assert all(int(one.step) == 8 for one in folded)
+    assert unrelated(draws(*(Key(torch.tensor(seed), torch.tensor(0)).fold("W_Q") for seed in range(6))))
+
+
+def test_a_folded_key_does_not_depend_on_the_lane():
+    seeds, steps = torch.tensor([5, 9, 5]), torch.tensor([2, 2, 2])
+    stacked = vmap(lambda seed, step: Key(seed, step).fold("W_Q").normal("noise", (6,)))(seeds, steps)
+    assert torch.equal(stacked[0], stacked[2])
+    alone = Key(torch.tensor(9), torch.tensor(2)).fold("W_Q").normal("noise", (6,))
+    torch.testing.assert_close(stacked[1], alone)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import torch
 
 from .data import Batch, lane_data
-from .guard import check_global_states, global_states
+from .guard import check_global_states, global_states, no_randomness_at_start
 from .io_pool import IOPool
 from .program import Program
 from .stats import TrainingStats
@@ -75,7 +75,8 @@ class PreparedRun(NamedTuple):
 
 def _prepare(job: Job) -> PreparedRun:
     saved = job.sink.resume()
-    data = lane_data(job.config, job.target() if job.target else None)
+    with no_randomness_at_start():
+        data = lane_data(job.config, job.target() if job.target else None)
     return PreparedRun(saved, data, job.origin() if job.origin and saved is None else None)
 
 
@@ -280,7 +281,8 @@ class Fleet:
             if self.program is None or self.limit == 1:
                 self.program = Program(job.config, self.limit, self.device)
                 self.lanes = [None] * self.limit
-            self.program.load(place, job.config, data, saved[2] if saved else None, origin)
+            with no_randomness_at_start():
+                self.program.load(place, job.config, data, saved[2] if saved else None, origin)
         except BaseException as error:
             job.sink.close()
             if isinstance(error, torch.OutOfMemoryError):

@@ -13,29 +13,44 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import ConfigError
 
-ADVICE = "draw from the key that forward, update, penalty and measures are given, such as key.uniform(purpose, shape)"
+IN_STEPS = "draw from the key that forward, update, penalty and measures are given, such as key.uniform(purpose, shape)"
+AT_START = "draw from the generator that is given, or from grokscope.randomness.stream(seed, purpose)"
+"""Advice for code that runs in training, and for code that makes data and initial weights."""
 
 
 class _Watch(TorchDispatchMode):
     """Called for every operation."""
 
+    def __init__(self, advice: str):
+        super().__init__()
+        self.advice = advice
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
         if torch.Tag.nondeterministic_seeded in func.tags and given.get("generator") is None:
-            raise _refused(f"{func.overloadpacket.__name__} draws from PyTorch's global generator")
+            raise _refused(f"{func.overloadpacket.__name__} draws from PyTorch's global generator", self.advice)
         return func(*args, **given)
 
 
 @contextmanager
-def no_global_randomness() -> Iterator[None]:
+def no_global_randomness(advice: str = IN_STEPS) -> Iterator[None]:
     """Context in which a draw from PyTorch's global generator raises at its own line. Slow: use it for one step."""
     try:
-        with _Watch():
+        with _Watch(advice):
             yield
     except RuntimeError as error:
         if "randomness error mode" not in str(error):  # vmap sees it first
             raise
-        raise _refused("an operation draws from PyTorch's global generator") from error
+        raise _refused("an operation draws from PyTorch's global generator", advice) from error
+
+
+@contextmanager
+def no_randomness_at_start() -> Iterator[None]:
+    """Inside, a run's data or initial weights are made: no global generator may be drawn from."""
+    before = global_states()
+    with no_global_randomness(AT_START):
+        yield
+    check_global_states(before, AT_START)
 
 
 def global_states() -> dict[str, object]:
@@ -48,12 +63,12 @@ def global_states() -> dict[str, object]:
     }
 
 
-def check_global_states(before: dict[str, object]) -> None:
+def check_global_states(before: dict[str, object], advice: str = IN_STEPS) -> None:
     """Raise if a global generator has changed; cheap enough for every call of training."""
     for name, state in global_states().items():
         if state != before[name]:
-            raise _refused(f"the run drew from the global generator of {name}")
+            raise _refused(f"the run drew from the global generator of {name}", advice)
 
 
-def _refused(what: str) -> ConfigError:
-    return ConfigError("randomness", f"{what}; {ADVICE}")
+def _refused(what: str, advice: str) -> ConfigError:
+    return ConfigError("randomness", f"{what}; {advice}")
