@@ -319,3 +319,12 @@ def test_a_report_shows_the_figures_that_are_asked_for(run, tmp_path):
     code, _, err = run("report", "--figure", "mlp-nrom", "-o", tmp_path / "none.html")
     assert code == 2 and err.count("\n") == 1 and "mlp-norm" in err
     assert not (tmp_path / "none.html").exists()
+
+
+def test_parts_of_the_transformer_are_listed_with_the_setting_that_chooses_them(run):
+    code, out, _ = run("list", "attentions")
+    assert code == 0 and "softmax\n" in out and "linear\n" in out
+    assert "model.attention.temperature" in out
+    assert "rotary\n" in run("list", "positions")[1]
+    code, _, err = run("list", "attention")
+    assert (code, err) == (2, "list: unknown component 'attention'. Did you mean attentions?\n")

@@ -37,6 +37,15 @@ COMPONENTS = {
     "probes": "probes",
     "figures": "figures",
 }
+"""Where the registry of each component is."""
+PARTS = {
+    "attentions": ("attentions", "model.attention"),
+    "positions": ("position_encodings", "model.positions"),
+    "norms": ("norms", "model.norm_kind"),
+    "mlps": ("mlps", "model.mlp"),
+    "readouts": ("readouts", "model.readout"),
+}
+"""Parts of the transformer: their registry in `models.parts`, and the setting that chooses one."""
 
 Threshold = Annotated[
     float, typer.Option("--threshold", metavar="ACCURACY", help="Accuracy that counts as memorised and as grokked.")
@@ -168,7 +177,8 @@ def list_(
         str,
         typer.Argument(
             metavar="COMPONENT",
-            help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes or figures.",
+            help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes, figures; or a part of the "
+            "transformer: attentions, positions, norms, mlps, readouts.",
         ),
     ],
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this entry.")] = None,
@@ -179,9 +189,14 @@ def list_(
 
     from ..describe import entry
 
-    if component not in COMPONENTS:
-        raise ConfigError("list", f"unknown component {component!r}. {nearest(component, COMPONENTS)}")
-    registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[component]}"), component)
+    if component in PARTS:
+        name_in_parts, prefix = PARTS[component]
+        registry = getattr(importlib.import_module("grokscope.models.parts"), name_in_parts)
+    elif component in COMPONENTS:
+        registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[component]}"), component)
+        prefix = registry.field
+    else:
+        raise ConfigError("list", f"unknown component {component!r}. {nearest(component, [*COMPONENTS, *PARTS])}")
     entries = {name: registry.get(name)} if name else registry.entries()
     found = [entry(name, thing) for name, thing in entries.items()]
     if as_json:
@@ -190,7 +205,7 @@ def list_(
     for one in found:
         print(f"{one['name']}\n    {one['about']}")
         for setting in one.get("settings", []):
-            print(f"    {registry.field}.{setting['name']:<18} {setting['default']!s:<14} {setting['meaning']}")
+            print(f"    {prefix}.{setting['name']:<18} {setting['default']!s:<14} {setting['meaning']}")
 
 
 def as_objects(found: Sequence[RunInfo], criterion: Criterion | None = None) -> list[dict[str, Any]]:
