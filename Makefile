@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 # one thread a test worker: two threads each on two cores would be slower
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
 
-.PHONY: demo test test-all check docs speed clean
+.PHONY: demo test test-all test-matrix check docs speed clean
 
 demo: $(VENV)/.installed
 	$(BIN)/grokscope demo
@@ -15,6 +15,10 @@ test: $(VENV)/.installed-dev
 
 test-all: $(VENV)/.installed-dev
 	$(PYTEST) -m ''
+
+# the tests about bits with other instruction sets, threads, cores and versions of Python; CELLS="one 3.12" chooses some
+test-matrix: $(VENV)/.installed-dev
+	$(BIN)/python -m tools.test_matrix $(CELLS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -33,7 +37,7 @@ speed: $(VENV)/.installed
 	$(BIN)/python -m tools.speed_page
 
 clean:
-	rm -rf $(VENV) build dist demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-3.* build dist demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-torch.set_num_threads(1)
+torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 settings.register_profile("grokscope", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("grokscope")
 

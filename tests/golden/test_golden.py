@@ -20,6 +20,8 @@ from grokscope.priors.kl import KL
 from grokscope.tasks.modular import Modular
 from grokscope.tasks.parity import Parity
 
+pytestmark = pytest.mark.matrix
+
 FILE = Path(__file__).with_name("curves.json")
 BASE = RunConfig(
     task=Modular(p=11, distractors=2, alphabet=4, train_fraction=0.5),
@@ -41,22 +43,25 @@ COLUMNS = ("train_loss", "test_loss", "D", "mlp_norm", "grad_M", "bound")
 
 
 def curves(config):
-    program = Program(config, 2, torch.device("cpu"))
-    for lane, seed in enumerate((0, 1)):
+    """Every eight epochs, the columns of two seeds; each seed has a program of its own, as in training on a CPU."""
+    rows = [{name: [] for name in COLUMNS} for _ in range(4)]
+    for seed in (0, 1):
         own = replace(config, seed=seed)
-        program.load(lane, own, lane_data(own), None, None)
-    rows = []
-    for _ in range(4):
-        table = program.evaluate()
-        rows.append({name: table[name] for name in COLUMNS})
-        for _ in range(8):
-            program.train_epoch()
+        program = Program(own, 1, torch.device("cpu"))
+        program.load(0, own, lane_data(own))
+        for row in rows:
+            table = program.evaluate()
+            for name in COLUMNS:
+                row[name] += table[name]
+            for _ in range(8):
+                program.train_epoch()
     return rows
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_curves_are_reproduced(name):
-    """To 1 %: other processors round otherwise, and Adam's first steps amplify rounding."""
+    """To 1 %: other instruction sets round differently, which changes these numbers by up to 1e-5 (AVX2 against AVX-512), and other
+    processors may differ by more; Adam's first steps amplify rounding."""
     golden = json.loads(FILE.read_text())[name]
     for row, wanted in zip(curves(CASES[name]), golden, strict=True):
         for column in COLUMNS:

@@ -13,6 +13,8 @@ import torch
 
 from grokscope.store import find_run, list_runs, read_checkpoint, read_metrics
 
+pytestmark = pytest.mark.matrix
+
 CODE = """
 import sys
 from dataclasses import replace

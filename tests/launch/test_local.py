@@ -53,6 +53,7 @@ def test_a_finished_run_is_not_trained_again(tiny, tmp_path):
     assert stamp == {path: path.stat().st_mtime_ns for path in stamp}
 
 
+@pytest.mark.matrix
 def test_ctrl_c_keeps_everything_and_the_same_call_goes_on(tiny, tmp_path, io_threads):
     config = replace(tiny, epochs=60)
 
@@ -84,6 +85,7 @@ def two_workers(monkeypatch):
     monkeypatch.setattr(training, "plan_workers", lambda configs, device, cores, lanes: min(2, len(configs)))
 
 
+@pytest.mark.matrix
 def test_two_workers_train_what_one_does(tiny, tmp_path, two_workers, monkeypatch, io_threads):
     configs = [replace(tiny, task=Modular(p=p), epochs=10, seed=s) for p in (5, 7) for s in range(3)]
     stats = TrainingStats()
@@ -98,6 +100,7 @@ def test_two_workers_train_what_one_does(tiny, tmp_path, two_workers, monkeypatc
         assert all(torch.equal(left[name], right[name]) for name in right)
 
 
+@pytest.mark.matrix
 def test_the_same_seeds_give_the_same_bits_however_they_are_asked_for(tiny, tmp_path):
     """Together, one by one, in another order, with another number of lanes, with other runs beside them."""
     runs = {

@@ -13,6 +13,7 @@ from grokscope.fleet import Fleet, Job, engine
 from grokscope.fleet.io_pool import IOPool
 from grokscope.launch.plan import pack
 from grokscope.launch.scheduler import Group, Scheduler
+from grokscope.ops.team import team_of
 from grokscope.tasks.modular import Modular
 
 CPU = torch.device("cpu")
@@ -36,13 +37,15 @@ def losses(sink):
     return [(row["epoch"], row["train_loss"]) for row in sink.rows]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_company_and_workers_do_not_matter(tiny, memory, workers):
     other = replace(tiny, task=Modular(p=5, distractors=1, alphabet=2))
     configs = [replace(c, seed=s, epochs=5 + 3 * s) for c in (tiny, other) for s in range(4)]
     alone, many = ([Job(config=config, sink=memory()) for config in configs] for _ in range(2))
-    for job in alone:
-        Fleet([job], lanes=1, device=CPU).run()
+    with team_of(1) as team, team.member():
+        for job in alone:
+            Fleet([job], lanes=1, device=CPU).run()
     scheduler = Scheduler([Group(waiting=deque(many[::-1]), lanes=1)], workers=workers, cores=3, device=CPU)
     scheduler.run()
     for a, b in zip(many, alone, strict=True):
@@ -107,6 +110,7 @@ def test_an_error_stops_every_worker_and_nothing_is_lost(tiny, memory, io_thread
     assert short.sink.closed
 
 
+@pytest.mark.matrix
 def test_interrupting_reaches_every_worker_and_resuming_gives_the_same_bits(tiny, memory, io_threads):
     configs = [replace(tiny, seed=seed, epochs=60) for seed in range(6)]
     whole, first = ([Job(config=config, sink=memory()) for config in configs] for _ in range(2))

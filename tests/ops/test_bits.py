@@ -30,6 +30,13 @@ outside = st.integers(1, 2)
 seeds = st.integers(0, 999)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def alone():
+    """What is compared is computed by one thread, as by a worker that nobody helps."""
+    with a_team(1, outside=1):
+        yield
+
+
 @contextmanager
 def a_team(threads, outside):
     """A worker of a team, in a process that has set its own number of threads."""
