@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,9 @@ from ..errors import ConfigError
 IN_STEPS = "draw from the key that forward, update, penalty and measures are given, such as key.uniform(purpose, shape)"
 AT_START = "draw from the generator that is given, or from grokscope.randomness.stream(seed, purpose)"
 """Advice for code that runs in training, and for code that makes data and initial weights."""
+
+
+_WATCHING = threading.RLock()
 
 
 class _Watch(TorchDispatchMode):
@@ -34,9 +38,12 @@ class _Watch(TorchDispatchMode):
 
 @contextmanager
 def no_global_randomness(advice: str = IN_STEPS) -> Iterator[None]:
-    """Context in which a draw from PyTorch's global generator raises at its own line. Slow: use it for one step."""
+    """Context in which a draw from PyTorch's global generator raises at its own line. Slow: use it for one step.
+
+    One thread at a time: PyTorch does not make the Python handles of its operators safely in several threads at once.
+    """
     try:
-        with _Watch(advice):
+        with _WATCHING, _Watch(advice):
             yield
     except RuntimeError as error:
         if "randomness error mode" not in str(error):  # vmap sees it first
@@ -46,10 +53,9 @@ def no_global_randomness(advice: str = IN_STEPS) -> Iterator[None]:
 
 @contextmanager
 def no_randomness_at_start() -> Iterator[None]:
-    """Inside, a run's data or initial weights are made: no global generator may be drawn from."""
+    """Context in which a run's data or initial weights are made: raise if a global generator was drawn from."""
     before = global_states()
-    with no_global_randomness(AT_START):
-        yield
+    yield
     check_global_states(before, AT_START)
 
 
