@@ -11,8 +11,6 @@ import torch
 
 from grokscope.store import find_run, list_runs, read_checkpoint, read_metrics
 
-pytestmark = pytest.mark.matrix
-
 CODE = """
 import sys
 from dataclasses import replace
@@ -52,6 +50,7 @@ def undisturbed(tmp_path_factory):
     return folder
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("seed", range(2))
 def test_a_killed_fleet_ends_with_the_same_bits(undisturbed, tmp_path, seed):
     moments = random.Random(seed)
