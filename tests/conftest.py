@@ -9,10 +9,10 @@ import grokscope  # noqa: F401, I001  # first, so that MKL is asked for reproduc
 
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-settings.register_profile("grokscope", deadline=None)
+settings.register_profile("grokscope", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("grokscope")
 
 

@@ -1,4 +1,4 @@
-"""Configs: round trips, ids, words from the command line, and one clear line for what cannot be."""
+"""Configs: round trips, ids, words from the command line, and one clear line for invalid settings."""
 
 import json
 from dataclasses import replace
@@ -19,9 +19,11 @@ def from_words(*words):
     return RunConfig.from_dict(nested(dict(word.split("=", 1) for word in words)))
 
 
-@pytest.mark.parametrize(("room", "kind"), [(room, kind) for room in COMPONENTS for kind in COMPONENTS[room].entries()])
-def test_every_entry_survives_json(room, kind):
-    config = replace(RunConfig(), **{room: COMPONENTS[room].get(kind)()})
+@pytest.mark.parametrize(
+    ("component", "kind"), [(component, kind) for component in COMPONENTS for kind in COMPONENTS[component].entries()]
+)
+def test_every_entry_survives_json(component, kind):
+    config = replace(RunConfig(), **{component: COMPONENTS[component].get(kind)()})
     again = RunConfig.from_dict(json.loads(json.dumps(config.to_dict())))
     assert again == config
     assert again.id == config.id
@@ -127,7 +129,7 @@ def test_a_room_name_alone_chooses_its_kind():
 def merged(base, over):
     """The merged settings, and what was said about them."""
     lines = []
-    return merge(base, over, source="my.toml", tell=lines.append), lines
+    return merge(base, over, source="my.toml", notify=lines.append), lines
 
 
 def test_another_kind_keeps_the_settings_that_it_also_has():
@@ -153,7 +155,7 @@ def test_a_value_that_the_new_kind_cannot_take_is_named():
     assert plain["ticket"] == {"kind": "random"}
     assert lines == [
         "ticket random has no setting run (from my.toml): ignored",
-        "ticket random cannot take rate = 'half' (from my.toml): ignored",
+        "ticket random does not accept rate = 'half' (from my.toml): ignored",
     ]
 
 
@@ -173,12 +175,12 @@ def test_defaults_of_a_config_are_not_kept_as_if_somebody_had_chosen_them():
         (["tsk.p=3"], "tsk: no such setting. Did you mean task?"),
         (["task=parrity"], "task: no task is called 'parrity'. Did you mean parity?"),
         (["optim=adam"], "optim: no optim is called 'adam'. Did you mean adamw?"),
-        (["task.p=many"], "task.p: 'many' is not a whole number"),
-        (["task.p=7.5"], "task.p: '7.5' is not a whole number"),
+        (["task.p=many"], "task.p: 'many' is not an integer"),
+        (["task.p=7.5"], "task.p: '7.5' is not an integer"),
         (["optim.lr=fast"], "optim.lr: 'fast' is not a number"),
         (["optim.lr=nan"], "optim.lr: 'nan' is not finite"),
         (["log.dense=maybe"], "log.dense: 'maybe' is neither true nor false"),
-        (["prior.target=oracel"], "prior.target: 'oracel' is not possible. Did you mean oracle?"),
+        (["prior.target=oracel"], "prior.target: 'oracel' is not a valid choice. Did you mean oracle?"),
         (["loss=crossentropy"], "loss: no loss is called 'crossentropy'. Did you mean cross_entropy?"),
         (["task.op=/", "task.p=10"], "task.p: 10 is not prime"),
         (["task.train_fraction=1.5"], "task.train_fraction: 1.5 is outside"),

@@ -1,8 +1,9 @@
-"""The index of equations: `python -m tools.equation_index` writes it, with `--check` it says what is missing or stale.
+"""The index of equations: `python -m tools.equation_index` writes it, with `--check` it reports what is missing or stale.
 
 It is derived, not typed: numbers, statements and formulas come from the functions, where each is tested from the tests
-themselves (`@pytest.mark.equation(paper, number, …)` on a test that calls the function), tightness from the adversaries'
-findings. Written are src/grokscope/theory/equations.json, which `grokscope equations` reads, and docs/equations.md.
+themselves (`@pytest.mark.equation(paper, number, …)` on a test that calls the function), where each is used from the source
+(`equation_uses`), tightness from the adversaries' findings. It writes src/grokscope/theory/equations.json,
+which `grokscope equations` reads, and docs/equations.md.
 """
 
 from __future__ import annotations
@@ -11,30 +12,33 @@ import ast
 import inspect
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grokscope.theory import equations
+from grokscope.papers import all_equations
 from grokscope.theory.equations import Equation
 
 from .adversaries import findings
 from .equation_page import page
+from .equation_uses import module_file, uses
 
 ROOT = Path(__file__).resolve().parents[1]
-TESTS = ROOT / "tests" / "theory"
+SOURCE = ROOT / "src"
+TESTS = [ROOT / "tests" / "theory", *sorted((ROOT / "tests" / "papers").glob("*/equations"))]
 TABLE = ROOT / "src/grokscope/theory/equations.json"
 PAGE = ROOT / "docs" / "equations.md"
 ORDER = [
     *("attention", "conditions", "geometry", "separation", "norms", "explaining_away", "contraction", "plateau"),
     *("acceleration", "extensions", "tickets", "periodicity", "saliency"),
 ]
-"""The files in the order of the papers; others come last."""
+"""The files in the order of the papers, those of `grokscope.theory` before their namesakes; others come last."""
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A test that says which equations it tests."""
+class MarkedTest:
+    """A test marked with the equations it tests."""
 
     test: str
     paper: str
@@ -45,10 +49,10 @@ class Claim:
     """Every name in its body."""
 
 
-def claims(folder: Path = TESTS) -> list[Claim]:
-    """What the tests in a folder claim to test, read without importing them."""
+def marked_tests(folders: Sequence[Path] = TESTS, root: Path = ROOT) -> list[MarkedTest]:
+    """The marked tests in some folders below `root`, read without importing them."""
     found = []
-    for path in sorted(folder.glob("test_*.py")):
+    for path in (path for folder in folders for path in sorted(folder.glob("test_*.py"))):
         for node in ast.parse(path.read_text()).body:
             if not isinstance(node, ast.FunctionDef):
                 continue
@@ -57,8 +61,8 @@ def claims(folder: Path = TESTS) -> list[Claim]:
                 continue
             paper, *numbers = (ast.literal_eval(argument) for argument in calls["equation"].args)
             names = {_last_name(child) for child in ast.walk(node) if isinstance(child, (ast.Name, ast.Attribute))}
-            where = f"{folder.parent.name}/{folder.name}/{path.name}::{node.name}"
-            found.append(Claim(where, paper, tuple(numbers), "given" in calls, frozenset(names)))
+            where = f"{path.relative_to(root)}::{node.name}"
+            found.append(MarkedTest(where, paper, tuple(numbers), "given" in calls, frozenset(names)))
     return found
 
 
@@ -66,19 +70,19 @@ def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def problems(known: list[Equation], tests: list[Claim]) -> list[str]:
-    """Everything that keeps the index from being complete, a line each."""
+def problems(known: list[Equation], tests: list[MarkedTest]) -> list[str]:
+    """Everything that keeps the index from being complete, one line each."""
     wrong = []
     by_number = {(e.paper, number): e for e in known for number in e.numbers}
-    for claim in tests:
-        for number in claim.numbers:
-            equation = by_number.get((claim.paper, number))
+    for test in tests:
+        for number in test.numbers:
+            equation = by_number.get((test.paper, number))
             if equation is None:
-                wrong.append(f"{claim.test} tests {claim.paper} {number}, which no function claims")
-            elif equation.name not in claim.names:
-                wrong.append(f"{claim.test} claims {claim.paper} {number} but does not call {equation.name}")
+                wrong.append(f"{test.test} is marked with {test.paper} {number}, which no function has")
+            elif equation.name not in test.names:
+                wrong.append(f"{test.test} is marked with {test.paper} {number} but does not call {equation.name}")
     for (paper, number), equation in by_number.items():
-        kinds = {claim.random for claim in tests if claim.paper == paper and number in claim.numbers}
+        kinds = {test.random for test in tests if test.paper == paper and number in test.numbers}
         if False not in kinds:
             wrong.append(f"{paper} {number} ({equation.name}): no test with a case computed by hand")
         if True not in kinds:
@@ -101,8 +105,9 @@ def _tightest(equation: Equation) -> float | None:
     return ratios[0] if ratios else None
 
 
-def rows(known: list[Equation], tests: list[Claim]) -> list[dict[str, Any]]:
-    """The index as plain data, one object an equation."""
+def rows(known: list[Equation], tests: list[MarkedTest]) -> list[dict[str, Any]]:
+    """The index as plain data, one object per equation."""
+    used = uses(SOURCE, known)
     return [
         {
             "paper": e.paper,
@@ -112,10 +117,11 @@ def rows(known: list[Equation], tests: list[Claim]) -> list[dict[str, Any]]:
             "tex": e.tex,
             "symbols": [list(row) for row in e.symbols],
             "remarks": e.remarks,
-            "function": f"grokscope.theory.{e.name}",
-            "file": f"src/grokscope/theory/{e.theme}.py",
+            "function": f"{e.function.__module__.rpartition('.')[0]}.{e.name}",
+            "file": _path(module_file(SOURCE, e.function.__module__)),
             "theme": (inspect.getmodule(e.function).__doc__ or "").splitlines()[0],
-            "tested": [c.test for c in tests if c.paper == e.paper and set(c.numbers) & set(e.numbers)],
+            "used_by": [_path(path) for path in used[e.name]],
+            "tested": [t.test for t in tests if t.paper == e.paper and set(t.numbers) & set(e.numbers)],
             "tightest_ratio": _tightest(e),
             "refuted": e.refuted,
         }
@@ -123,9 +129,14 @@ def rows(known: list[Equation], tests: list[Claim]) -> list[dict[str, Any]]:
     ]
 
 
+def _path(path: Path) -> str:
+    return path.relative_to(SOURCE.parent).as_posix()
+
+
 def main(arguments: list[str]) -> int:
     place = {theme: i for i, theme in enumerate(ORDER)}
-    known, tests = sorted(equations(), key=lambda e: place.get(e.theme, len(ORDER))), claims()
+    known = sorted(all_equations(), key=lambda e: (place.get(e.theme, len(ORDER)), not e.is_core))
+    tests = marked_tests()
     table = rows(known, tests)
     texts = {TABLE: json.dumps(table, indent=1, ensure_ascii=False) + "\n", PAGE: page(table)}
     wrong = problems(known, tests)

@@ -7,7 +7,8 @@ from typing import Any
 
 from .adversaries.base import CAP, COMMAND
 
-Row = dict[str, Any]
+IndexRow = dict[str, Any]
+"""One equation, as `equation_index.rows` gives it."""
 
 PAPERS = {"structural-inference": "Structural inference", "grokking-tickets": "Grokking tickets"}
 
@@ -15,34 +16,35 @@ INTRO = f"""# Equations
 
 <!-- Written by `python -m tools.equation_index`; `make check` fails when it is stale. -->
 
-Every equation of the two papers that grokscope computes with is one function of `grokscope.theory`, tested with a case
-computed by hand and with random ones. For an inequality, the *tightest ratio* is how much of the bound the worst case found
-by an adversary uses: 1 is tight, above 1 breaks it (`{COMMAND}` searches anew).
+Every equation of the two papers that grokscope computes with is one function, tested with a case computed by hand and with
+random ones. Those that the instrument calls stand in `grokscope.theory`, those of one paper alone in `grokscope.papers`;
+*used by* names the files that call a function. For an inequality, the *tightest ratio* is how much of the bound the worst
+case found by an adversary uses: 1 is tight, above 1 breaks it (`{COMMAND}` repeats the search).
 
-A number with a word after it ("29, sharp") is a part or a variant of the numbered statement; its text says when it is not in
+A number with a word after it ("29, sharp") is a part or a variant of the numbered statement; its text states when it is not in
 the paper. Of structural inference, Eq. 10 and 15 are missing, and 41, 43, 44, 46 and 51 are steps between their neighbours.
 """
 
 
-def page(table: list[Row]) -> str:
+def page(table: list[IndexRow]) -> str:
     """The whole page."""
     return "\n".join([INTRO, *_refuted(table), *_tightness(table), *_sections(table)])
 
 
-def _refuted(table: list[Row]) -> list[str]:
+def _refuted(table: list[IndexRow]) -> list[str]:
     lines = ["## Not true as stated", "", "| number | statement | what shows it |", "|---|---|---|"]
     lines += [f"| {_link(r)} | {_cell(r['formula'])} | {_cell(r['refuted'])} |" for r in table if r["refuted"]]
     return [*lines, ""]
 
 
-def _tightness(table: list[Row]) -> list[str]:
+def _tightness(table: list[IndexRow]) -> list[str]:
     lines = ["## How tight the bounds are", "", "| number | bound | tightest ratio found |", "|---|---|---|"]
     bounds = [r for r in table if r["tightest_ratio"] is not None]
     lines += [f"| {_link(r)} | {_cell(r['formula'])} | {ratio(r)} |" for r in bounds]
     return [*lines, ""]
 
 
-def ratio(row: Row) -> str:
+def ratio(row: IndexRow) -> str:
     """The tightest ratio in words."""
     value = row["tightest_ratio"]
     if value is None:
@@ -52,7 +54,7 @@ def ratio(row: Row) -> str:
     return f"{value:.3g}, broken" if row["refuted"] else f"{value:.3f}"
 
 
-def _sections(table: list[Row]) -> list[str]:
+def _sections(table: list[IndexRow]) -> list[str]:
     lines: list[str] = []
     for theme, group in groupby(table, key=lambda row: row["theme"]):
         lines += [f"## {theme.rstrip('.')}", ""]
@@ -61,7 +63,7 @@ def _sections(table: list[Row]) -> list[str]:
     return lines
 
 
-def _entry(row: Row) -> list[str]:
+def _entry(row: IndexRow) -> list[str]:
     tests = ", ".join(f"[{t.split('::')[1]}](../{t.split('::')[0]})" for t in row["tested"])
     lines = [f"### {_heading(row)}", "", _escape(row["statement"]), "", "$$", row["tex"], "$$", ""]
     lines += ["| symbol | argument | meaning |", "|---|---|---|"]
@@ -71,17 +73,23 @@ def _entry(row: Row) -> list[str]:
         lines += [_escape(remark), ""]
     if row["refuted"]:
         lines += [f"**Not true as stated.** {_escape(row['refuted'])}.", ""]
-    lines += [f"- function: [`{row['function'].rsplit('.', 1)[1]}`](../{row['file']})", f"- tested: {tests}"]
+    lines += [f"- function: [`{row['function'].rsplit('.', 1)[1]}`](../{row['file']})"]
+    lines += [f"- used by: {_users(row)}", f"- tested: {tests}"]
     if row["tightest_ratio"] is not None:
         lines += [f"- tightest ratio found: {ratio(row)}"]
     return [*lines, ""]
 
 
-def _heading(row: Row) -> str:
+def _users(row: IndexRow) -> str:
+    """The files that call the function, by their names inside the package."""
+    return ", ".join(f"[{path.removeprefix('src/grokscope/')}](../{path})" for path in row["used_by"]) or "tests only"
+
+
+def _heading(row: IndexRow) -> str:
     return f"{PAPERS[row['paper']]}, {' and '.join(row['numbers'])}"
 
 
-def _link(row: Row) -> str:
+def _link(row: IndexRow) -> str:
     kept = "".join(c for c in _heading(row).lower().replace(" ", "-") if c.isalnum() or c in "-_")
     return f"[{', '.join(row['numbers'])}](#{kept})"
 

@@ -1,6 +1,6 @@
 """The measured part of docs/speed.md and its pictures, from results/speed/*.json: `python -m tools.speed_page [--check]`.
 
-Between `<!-- measured: NAME -->` and `<!-- end -->` stands what NAME.json gives; all else in the page is written by hand.
+What is between `<!-- measured: NAME -->` and `<!-- end -->` is generated from NAME.json; the rest is written by hand.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def measured_part(name: str, stored: Path) -> str:
     parts = [f"`{measured['command']}`", f"{machine(measured)}, torch {measured['torch']}."]
     parts += map(as_markdown, tables(measured))
     if measured.get("scaling"):
-        parts.append(f"![How the cost grows on {measured['device']}](speed-{name}.svg)")
+        parts.append(f"![Scaling on {measured['device']}](speed-{name}.svg)")
     return "\n\n".join(parts)
 
 

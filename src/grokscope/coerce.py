@@ -1,4 +1,4 @@
-"""Values of settings from plain ones: from JSON, TOML or a word typed on the command line to the annotated type."""
+"""Conversion of plain values (JSON, TOML, command line) to the annotated type of a setting."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .errors import ConfigError, nearest
 
 
 def coerce(field: str, hint: Any, value: Any) -> Any:
-    """`value` as the annotated type `hint`; ConfigError names the `field` where it does not fit."""
+    """`value` as the annotated type `hint`; ConfigError names the `field` if it cannot be converted."""
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return _first_that_fits(field, args, value)
     if origin is Literal:
         if value in args:
             return value
-        raise ConfigError(field, f"{value!r} is not possible. {nearest(str(value), map(str, args))}")
+        raise ConfigError(field, f"{value!r} is not a valid choice. {nearest(str(value), map(str, args))}")
     if origin is tuple:
         items = value.split(",") if isinstance(value, str) else value
         if not isinstance(items, (list, tuple)):
@@ -57,7 +57,7 @@ def _integer(field: str, value: Any) -> int:
             raise ValueError
         return int(value) if isinstance(value, (int, str)) and str(value).lstrip("+-").isdigit() else int(number)
     except (TypeError, ValueError, OverflowError):
-        raise ConfigError(field, f"{value!r} is not a whole number") from None
+        raise ConfigError(field, f"{value!r} is not an integer") from None
 
 
 def _real(field: str, value: Any) -> float:

@@ -63,7 +63,7 @@ def write(runs: Sequence[RunInfo], output: Path, *, command: str) -> Result:
         f"Task: (a + b) mod {task.p}. A sequence holds a, b, {task.distractors} distractors drawn for every example from "
         f"{task.alphabet} symbols, and “=”, where the answer is read. {shape.train_size} of all {task.p**2} pairs are for "
         f"training, {shape.test_size} for testing.",
-        f"Model: one layer, one head, width {model.d}, MLP of {model.d_mlp} ReLU units, residual read-out. AdamW, learning rate "
+        f"Model: one layer, one head, width {model.d}, MLP of {model.d_mlp} ReLU units, residual readout. AdamW, learning rate "
         f"{BASE.optim.lr:g}, weight decay {BASE.optim.weight_decay:g}, full batch, at most {BASE.epochs} epochs. A run ends "
         f"early once test accuracy has stayed at {BASE.stop.accuracy:.0%} for {BASE.stop.window} epochs.",
     )

@@ -1,4 +1,4 @@
-"""What a registry holds, in words taken from the docstrings of classes and fields: help and docs never disagree with the code."""
+"""Descriptions of registry entries, taken from the docstrings of classes and fields, so that help and docs match the code."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from .settings import Settings, flatten
 
 SILENT = ("seed", "data_seed", "init_seed", "order_seed", "exact", "log.every", "log.dense", "log.keep")
-"""Settings that make no condition: repetitions, and how closely a run was watched."""
+"""Settings that do not define a condition: repetitions, and when a run is evaluated."""
 
 
 def field_docs(settings: type[Settings]) -> dict[str, str]:
-    """The line under each field, for a class and its bases."""
+    """The docstring of each field, for a class and its bases."""
     docs: dict[str, str] = {}
     for cls in reversed(settings.__mro__):
         if not dataclasses.is_dataclass(cls):
@@ -54,7 +54,7 @@ def entry(name: str, thing: Any) -> dict[str, Any]:
 def settings_of(settings: type[Settings]) -> list[dict[str, Any]]:
     """Every setting of a class as name, default and meaning.
 
-    A component is followed by the settings of its kinds under their dotted names; those that not all kinds have name theirs.
+    A component is followed by the settings of its kinds under their dotted names; a setting that only some kinds have lists them.
     """
     docs, defaults = field_docs(settings), settings().to_dict()
     rows: list[dict[str, Any]] = []
@@ -101,8 +101,8 @@ def differences(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     differing = [n for n in names if n not in SILENT and len({str(s.get(n)) for s in flat}) > 1]
     conditions = []
     for settings in flat:
-        said = {n: settings[n] for n in differing if n in settings}
-        if not settings.get("prior.beta"):  # without strength the rest of the prior says nothing
-            said = {n: v for n, v in said.items() if not n.startswith("prior.") or n == "prior.beta"}
-        conditions.append(", ".join(f"{n.removesuffix('.kind')} = {v}" for n, v in said.items()) or "all runs")
+        shown = {n: settings[n] for n in differing if n in settings}
+        if not settings.get("prior.beta"):  # at strength 0 the other settings of the prior have no effect
+            shown = {n: v for n, v in shown.items() if not n.startswith("prior.") or n == "prior.beta"}
+        conditions.append(", ".join(f"{n.removesuffix('.kind')} = {v}" for n, v in shown.items()) or "all runs")
     return conditions

@@ -1,8 +1,9 @@
-"""Errors meant for people: one line, what is wrong and why. The CLI prints them without a traceback and exits with 2."""
+"""Errors for the user: one line, what is wrong and why. The CLI prints them without a traceback and exits with 2."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
@@ -34,7 +35,20 @@ class StoreError(GrokscopeError):
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """A hint for an unknown word: the closest valid one, or all of them when none is close."""
+    """A hint for an unknown name: the closest valid one, or all of them when none is close."""
     choices = sorted(choices)
     close = get_close_matches(word, choices, n=1, cutoff=0.5) or [c for c in choices if c.endswith(word)][:1]
     return f"Did you mean {close[0]}?" if close else f"Choose from: {', '.join(choices)}."
+
+
+def require_arguments(function: Callable[..., object], field: str, *names: str) -> None:
+    """Raise ConfigError if user code lacks required arguments, before anything is trained."""
+    parameters = inspect.signature(function).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    missing = [name for name in names if name not in parameters]
+    if missing:
+        raise ConfigError(
+            field,
+            f"{function.__qualname__} does not take {' and '.join(missing)}, passed as a keyword argument",
+        )

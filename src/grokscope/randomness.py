@@ -1,8 +1,8 @@
-"""Randomness is an argument: everything random in a run follows from the run's own seed and what it is for.
+"""Randomness is an argument: every random number of a run is a function of the run's seed and its purpose.
 
 On the host, `stream` gives a generator per purpose. Inside a training step, `Key` gives numbers from counters: a hash of
-(seed, step, purpose, place). They need no state and do not depend on the lane or the
-neighbours, and a resumed run draws the same ones.
+(seed, step, purpose, place). They need no state and do not depend on the lane or its
+neighbours, and a resumed run draws the same numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def stream(seed: int, purpose: str) -> Generator:
 
 
 class Key(NamedTuple):
-    """Where randomness comes from inside a step: numbers are a hash of the run's seed, the step, the purpose and the place."""
+    """Source of randomness inside a step: numbers are a hash of the run's seed, the step, the purpose and the place."""
 
     seed: Tensor
     step: Tensor

@@ -1,4 +1,4 @@
-"""One small class that all components share: names to classes, filled by importing every file of a package."""
+"""The registry shared by all components: names to classes, filled by importing every file of a package."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Registry(Generic[T]):
 
     def __init__(self, field: str, package: str = ""):
         self.field = field
-        """What is chosen, in a word, e.g. ``task`` or ``attention``; used in error messages."""
+        """Name of the setting, e.g. ``task`` or ``attention``; used in error messages."""
         self.package = package
-        """The package whose files hold the entries; empty where they are registered by other means."""
+        """The package whose files contain the entries; empty if they are registered by other means."""
         self._entries: dict[str, T] = {}
         self.code: dict[type, dict[str, Any]] = {}
-        """The methods of each entry as they were when it was registered."""
+        """The methods of each entry, inherited ones included, as they were when it was registered."""
         self._loaded = False
         self._loading = threading.RLock()
 
@@ -37,14 +37,14 @@ class Registry(Generic[T]):
             self._entries[name] = entry
             if isinstance(entry, type):
                 entry.kind = name  # type: ignore[attr-defined]
-                self.code[entry] = {name: value for name, value in vars(entry).items() if callable(value)}
+                self.code[entry] = _methods(entry)
             return entry
 
         return add
 
     def entries(self) -> dict[str, T]:
         """All choices by name; the first call imports the package's files."""
-        with self._loading:  # another thread waits until everything is there
+        with self._loading:  # other threads wait until everything is registered
             if not self._loaded:
                 self._loaded = True
                 if not self.package:
@@ -59,3 +59,26 @@ class Registry(Generic[T]):
         if name not in entries:
             raise ConfigError(self.field, f"no {self.field} is called {name!r}. {nearest(str(name), entries)}")
         return entries[name]
+
+    def patched(self, entry: type) -> list[str]:
+        """The methods of an entry that are no longer those it was registered with."""
+        if entry not in self.code:
+            return []
+        then, now = self.code[entry], _methods(entry)
+        return sorted(name for name in then.keys() | now.keys() if then.get(name) is not now.get(name))
+
+
+def is_code(value: object) -> bool:
+    """Whether an attribute of a class is a method or a property."""
+    return callable(value) or isinstance(value, (property, classmethod, staticmethod))
+
+
+def _methods(cls: type) -> dict[str, Any]:
+    """The methods and properties of a class, as defined in it or in its bases."""
+    return {n: value for base in reversed(cls.__mro__) for n, value in vars(base).items() if is_code(value)}
+
+
+def import_tree(package: str) -> None:
+    """Import every module of a package and of its subpackages, so that their entries are registered."""
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        importlib.import_module(module.name)

@@ -23,11 +23,11 @@ S = TypeVar("S", bound="Settings")
 
 
 class ComponentField(NamedTuple):
-    """A field that holds settings itself."""
+    """A field that holds nested settings."""
 
     default: type[Settings]
     registry: Registry[Any] | None
-    """Where its kind is chosen; None for a group of settings without a choice."""
+    """Registry of its kinds; None for a fixed group of settings."""
 
     def table(self, value: Any, path: str) -> dict[str, Any]:
         """`value` as a table of settings; a plain name, as in ``attention = "linear"``, chooses the kind."""
@@ -38,7 +38,7 @@ class ComponentField(NamedTuple):
         return dict(value)
 
     def kind_of(self, table: Mapping[str, Any]) -> str:
-        """The kind that a table chooses: the default one where it does not say."""
+        """The kind that a table chooses, or the default."""
         return str(table.get("kind", self.default.kind))
 
     def choose(self, table: Mapping[str, Any], path: str) -> type[Settings]:
@@ -67,7 +67,7 @@ def setting(default: Any, *, since: int = 1) -> Any:
 
 
 def component(registry: Registry[Any], default: type[Settings], *, since: int = 1) -> Any:
-    """A field that holds a component, chosen by name from `registry`; one of class `default` where none is chosen.
+    """A field that holds a component, chosen by name from `registry`; an instance of `default` if none is chosen.
 
     In a class of settings: ``attention: Attention = component(attentions, Softmax)``. Users then write
     ``model.attention = "linear"``, or ``{kind = "softmax", temperature = 2.0}``, or ``--set model.attention.temperature=2``.
@@ -92,29 +92,29 @@ class Settings:
     """Base of every component's config.
 
     A subclass lists its fields with defaults and a docstring each, derives the rest as properties, and rejects invalid
-    settings in `check`. Fields named in `LANES` are numbers that may differ between runs trained side by side: inside the
+    settings in `check`. Fields named in `LANES` are numbers that may differ between runs trained in one program: inside the
     fleet they are scalar tensors, so arithmetic on them must be torch's.
     """
 
     kind: ClassVar[str] = ""
     LANES: ClassVar[tuple[str, ...]] = ()
     HOST: ClassVar[tuple[str, ...]] = ()
-    """Fields that shape only a run's data or initial weights: they too may differ between neighbours."""
+    """Fields that affect only the data or initial weights of a run: they may also differ between lanes."""
 
     @classmethod
     def component_fields(cls) -> Mapping[str, ComponentField]:
-        """The fields that hold settings themselves."""
+        """The fields that hold nested settings."""
         return _component_fields(cls)  # type: ignore[arg-type]
 
     def components(self) -> dict[str, Settings]:
-        """The settings that these hold, by field."""
+        """The nested settings by field."""
         return {name: getattr(self, name) for name in self.component_fields()}
 
     def check(self) -> Any:
         """Raise ConfigError(field, problem) for an invalid setting."""
 
     def check_components(self) -> None:
-        """Check the settings that these hold; errors name theirs from here, e.g. ``attention.temperature``."""
+        """Check the nested settings; errors give the dotted name from here, e.g. ``attention.temperature``."""
         for name, settings in self.components().items():
             with within(name):
                 settings.check_components()
@@ -129,7 +129,7 @@ class Settings:
         return plain
 
     def changes(self) -> dict[str, Any]:
-        """As `to_dict`, without what has its default; the ``kind`` of a component is always there."""
+        """As `to_dict`, without values that equal their default; the ``kind`` of a component is always included."""
         plain: dict[str, Any] = {"kind": self.kind} if self.kind else {}
         defaults = type(self)()
         for f in dataclasses.fields(self):
@@ -139,10 +139,10 @@ class Settings:
         return plain
 
     def identity(self) -> dict[str, Any]:
-        """As `to_dict`, with what changes a run's numbers alone: its id is a hash of this.
+        """As `to_dict`, restricted to settings that change a run's numbers: its id is a hash of this.
 
-        Fields added later (see `setting`) are left out while they have their default, and so are groups that only watch or
-        stop a run. A component without anything but its kind is that word.
+        Fields added later (see `setting`) are omitted while they have their default, and so are groups that only evaluate or
+        stop a run. A component with no settings besides its kind is represented by the kind.
         """
         plain: dict[str, Any] = {"kind": self.kind} if self.kind else {}
         hints = _hints(type(self))  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ class Settings:
         return any(settings.depends_on_epochs for settings in self.components().values())
 
     def lane_values(self) -> dict[str, float]:
-        """The `LANES` fields as numbers, by dotted name; a choice of words becomes its place in the list of choices."""
+        """The `LANES` fields as numbers, by dotted name; a choice among strings becomes its index in the list of choices."""
         hints = _hints(type(self))  # type: ignore[arg-type]
         values = {}
         for name in self.LANES:
@@ -176,7 +176,7 @@ class Settings:
         return values
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """These settings with other values by dotted name, as they are: the counterpart of `lane_values`."""
+        """These settings with other values by dotted name, unconverted: the counterpart of `lane_values`."""
         own = {name: value for name, value in values.items() if "." not in name}
         deeper: dict[str, dict[str, Any]] = {}
         for name, value in values.items():
@@ -187,7 +187,7 @@ class Settings:
         return dataclasses.replace(self, **own, **replaced)
 
     def structure(self) -> dict[str, Any]:
-        """What runs must have in common to train side by side."""
+        """The settings that runs must have in common to train in one program."""
         plain = self.to_dict() | {name: settings.structure() for name, settings in self.components().items()}
         return {name: value for name, value in plain.items() if name not in (*self.LANES, *self.HOST)}
 
@@ -198,9 +198,9 @@ class Settings:
 
     @classmethod
     def from_dict(cls: type[S], plain: dict[str, Any], *, path: str = "") -> S:
-        """Settings from plain values; what is not given takes its default.
+        """Settings from plain values; missing values take their default.
 
-        path   where they stand in a larger config, for error messages
+        path   their position in a larger config, for error messages
         """
         prefix = f"{path}." if path else ""
         names = [f.name for f in dataclasses.fields(cls)]
@@ -218,9 +218,9 @@ class Settings:
 
     @classmethod
     def without_unknown(cls, plain: Mapping[str, Any], *, path: str = "") -> tuple[dict[str, Any], list[str]]:
-        """Plain values without the settings that this version does not have, and the dotted names of those.
+        """Plain values without settings unknown to this version, and the dotted names of those.
 
-        For what an older or newer version has written; ConfigError for a component that is not registered.
+        For configs written by an older or newer version; ConfigError for a component that is not registered.
         """
         names = {f.name for f in dataclasses.fields(cls)} | ({"kind"} if cls.kind else set())
         known: dict[str, Any] = {}
@@ -248,7 +248,7 @@ class Settings:
 
 @functools.cache
 def _hints(settings: Any) -> dict[str, Any]:
-    """The types of a class's fields; looking them up takes longer than all the rest."""
+    """The types of a class's fields, cached because looking them up is slow."""
     return typing.get_type_hints(settings)
 
 
@@ -266,7 +266,7 @@ def _plain(value: Any) -> Any:
 
 
 def require(condition: bool, field: str, problem: str) -> None:
-    """The one-line form of a check."""
+    """Raise ConfigError(field, problem) unless `condition` holds."""
     if not condition:
         raise ConfigError(field, problem)
 

@@ -1,4 +1,4 @@
-"""Property tests of this room have no time limit: a busy machine is not a failure."""
+"""Property tests of this component have no time limit: a busy machine is not a failure."""
 
 from __future__ import annotations
 

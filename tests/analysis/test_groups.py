@@ -95,5 +95,5 @@ def test_unknown_columns_are_named_with_the_nearest() -> None:
 def test_nothing_to_compare() -> None:
     with pytest.raises(ConfigError, match="only 1 arm"):
         compare(RUNS[RUNS["prior.target"] == "oracle"], "prior.target")
-    with pytest.raises(ConfigError, match="none to summarise"):
+    with pytest.raises(ConfigError, match="no runs to summarise"):
         summarise(RUNS.iloc[:0], "prior.target")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from grokscope.analysis import DEFAULT, FIRST_TOUCH, Criterion, Times, run_times, summary_of
 from grokscope.config import RunConfig, Stop
 from grokscope.errors import ConfigError
-from grokscope.fleet.rules import Rules
+from grokscope.fleet.stopping import StopRule
 
 EPOCHS = [0, 50, 100, 150, 200, 250, 300]
 
@@ -119,16 +119,16 @@ def test_a_run_retires_exactly_when_the_clock_held_is_satisfied(
 ) -> None:
     """The stop rule, which sees one evaluation after the other, and the times, which see them all, are one rule."""
     epochs = np.cumsum([0, *steps])[: len(values)].tolist()
-    rules = Rules(RunConfig(epochs=max(epochs[-1], 1), stop=Stop(accuracy=0.95, window=window)))
+    stop_rule = StopRule(RunConfig(epochs=max(epochs[-1], 1), stop=Stop(accuracy=0.95, window=window)))
     status, seen = None, 0
     while status is None and seen < len(values):
         row = {"epoch": epochs[seen], "train_loss": 0.1, "test_accuracy": float(values[seen])}
-        status, seen = rules.judge(row), seen + 1
+        status, seen = stop_rule.status_of(row), seen + 1
     criterion = Criterion(threshold=0.95, clock="held", window=window)
     found = criterion.time(epochs[:seen], values[:seen])
     at_the_end = epochs[seen - 1] >= max(epochs[-1], 1)
     if status == "grokked":
-        assert found == rules.held_since
+        assert found == stop_rule.held_since
     elif at_the_end:
         assert status == "done" and found is None
     assert at_the_end or status == "grokked" or seen == len(values)

@@ -169,7 +169,7 @@ def test_scaling_times_shared_points_once_and_leaves_long_ones_out(monkeypatch):
         ("d", 8, 1.0),
         ("d", 1024, None),
     ]
-    assert rows[-1]["note"].startswith("left out: an epoch would take about ")
+    assert rows[-1]["note"].startswith("skipped: an epoch would take about ")
 
 
 def test_the_plain_loop_refuses_what_it_would_train_otherwise():

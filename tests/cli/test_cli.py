@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ TINY = [
 
 
 COMMANDS = [
+    "measure",
     "demo",
     "train",
     "sweep",
@@ -30,6 +32,7 @@ COMMANDS = [
     "equations",
     "audit",
     "probe",
+    "rm",
 ]
 
 
@@ -49,12 +52,26 @@ def test_help_names_every_command_and_does_not_import_torch():
     assert all(command in out for command in COMMANDS)
 
 
+def test_the_first_page_says_what_the_help_of_each_command_says():
+    import typer
+
+    from grokscope.cli.app import app
+    from grokscope.cli.front import COMMANDS as FRONT
+    from grokscope.cli.front import register
+
+    register()
+    commands = typer.main.get_command(app).commands
+    assert sorted(FRONT) == sorted(COMMANDS) == sorted(commands)
+    for name, (_, sentence) in FRONT.items():
+        assert " ".join(commands[name].help.split("\n\n")[0].split()) == sentence
+
+
 def test_train_runs_show_report(run, tmp_path):
     code, out, _ = run("train", *TINY, "--seeds", "2", "--json")
     assert code == 0
     trained = json.loads(out)
     code, out, _ = run("runs", "--json")
-    assert json.loads(out) == trained
+    assert sorted(json.loads(out), key=lambda r: r["config"]["seed"]) == trained
     assert [set(r) for r in trained] == [
         {"id", "config", "status", "epoch", "t_mem", "t_grok", "criterion", "train_accuracy", "test_accuracy"}
     ] * 2
@@ -109,11 +126,11 @@ def test_sweep_trains_the_product(run, tmp_path):
     assert points == [(p, b, s) for p in (5, 7) for b in (0.0, 0.5) for s in (0, 1)]
 
 
-def test_list_knows_every_room_and_setting(run):
-    for room in ("tasks", "models", "priors", "optimizers", "filters", "losses", "measures"):
-        code, out, _ = run("list", room, "--json")
+def test_list_knows_every_component_and_setting(run):
+    for component in ("tasks", "models", "priors", "optimizers", "filters", "losses", "measures"):
+        code, out, _ = run("list", component, "--json")
         assert code == 0
-        assert all(entry["about"] for entry in json.loads(out)), room
+        assert all(entry["about"] for entry in json.loads(out)), component
     code, out, _ = run("list", "tasks", "modular")
     assert "task.train_fraction" in out
     assert "parity" not in out
@@ -142,7 +159,7 @@ def test_bench_reports_ratios_side_by_side(run, tmp_path):
     ]
     (tmp_path / "speed.json").write_text(json.dumps(result | {"scaling": points}))
     code, out, _ = run("bench", "--from", "speed.json", "--pictures", "drawn")
-    assert code == 0 and "How the cost grows" in out
+    assert code == 0 and "Scaling" in out
     assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == ["scaling.png", "scaling.svg"]
 
 
@@ -156,34 +173,44 @@ BAD = [
     (["trian"], "no such command: trian. Did you mean train?"),
     (["train", "--sed", "3"], "No such option: --sed"),
     (["train", "--set", "task.frction=0.3"], "task.frction: no such setting. Did you mean task.train_fraction?"),
-    (["train", "--set", "task.p"], "--set: 'task.p' is not of the form room.field=value"),
+    (["train", "--set", "task.p"], "--set: 'task.p' is not of the form component.field=value"),
     (["train", "--task", "modullar"], "task: no task is called 'modullar'. Did you mean modular?"),
     (["train", "--seeds", "many"], "--seeds: 'many' is neither a number nor a list such as 0,3,7"),
-    (["train", "--seeds", "0"], "--seeds: '0' names no seed"),
+    (["train", "--seeds", "0"], "--seeds: '0' selects no seeds"),
     (["train", "missing.toml"], "missing.toml: cannot be read"),
     (["train", "broken.toml"], "broken.toml: is not valid TOML"),
     (["train", "grid.toml"], "grid: grid.toml is a grid; run it with: grokscope sweep grid.toml"),
     (["sweep", "plain.toml"], "grid: plain.toml has no table [grid] of lists"),
     (["sweep", "scalar.toml"], "grid.prior.beta: 1.0 is not a list of values"),
+    (["sweep", "seeds.toml"], "seeds: 'a' is neither a number nor a list of numbers"),
+    (["train", "--load", "mine.py"], "--load: belongs before the command, as in grokscope --load FILE.py train"),
+    (["runs", "--where", "seed"], "--where: 'seed' is not of the form component.field=value"),
+    (["show", ""], "the id of a run cannot be empty"),
+    (["rm", "", "--yes"], "the id of a run cannot be empty"),
+    (["bench", "-o", "file/speed.json"], "file: cannot be written (file is not a folder)"),
     (["train", "--set", "task.op=/", "--set", "task.p=10"], "task.p: 10 is not prime"),
     (["train", "--set", "prior.beta=-1"], "prior.beta: -1.0 is below 0"),
     (["train", "--set", "model.heads=3"], "model.heads: 3 heads do not divide d = 64"),
-    (["train", "--device", "gpu"], "device: 'gpu' is"),
+    (["train", "--device", "gpu"], "device: unknown device 'gpu'"),
     (["train", "--device", "cuda:99"], "device: cuda"),
     (["train", "--runs", "file"], "file"),
-    (["train", "--lanes", "0"], "--lanes: '0' is neither auto nor a number from 1 on"),
+    (["train", "--lanes", "0"], "--lanes: '0' is neither auto nor a positive integer"),
     (["runs", "--runs", "nowhere"], "nowhere"),
     (["show", "abc", "--runs", "nowhere"], "nowhere"),
     (["report", "--runs", "nowhere"], "nowhere"),
-    (["list", "taskz"], "list: no room is called 'taskz'. Did you mean tasks?"),
+    (["list", "taskz"], "list: unknown component 'taskz'. Did you mean tasks?"),
     (["list", "tasks", "modulr"], "task: no task is called 'modulr'. Did you mean modular?"),
-    (["bench", "--lanes", "few"], "--lanes: 'few' is not a list of numbers such as 1,5,16"),
-    (["bench", "--precision", "fp32"], "precision: 'fp32' is not possible. Did you mean tf32?"),
+    (["bench", "--lanes", "few"], "--lanes: 'few' is not a list of positive integers such as 1,5,16"),
+    (["bench", "--precision", "fp32"], "precision: 'fp32' is not a valid choice. Did you mean tf32?"),
     (["bench", "--set", "model.heads=2"], "model: bench times the default transformer"),
     (["bench", "--from", "missing.json"], "--from: missing.json cannot be read"),
     (["bench", "--from", "broken.toml"], "--from: broken.toml is not JSON"),
     (["--load", "nothing.py", "runs"], "--load: nothing.py is not a file"),
-    (["demo", "--seeds", "-1"], "--seeds: '-1' names no seed"),
+    (["demo", "--seeds", "-1"], "--seeds: '-1' selects no seeds"),
+    (["demo", "--seeds", "3,-1"], "--seeds: -1 is negative"),
+    (["runs", "--status", "groked"], "--status: unknown status 'groked'. Did you mean grokked?"),
+    (["claims", "--scale", "fast"], "--scale: 'fast' is neither full nor quick"),
+    (["equations", "nonsense"], "equations: no equation has the number or contains the word 'nonsense'"),
 ]
 
 
@@ -193,6 +220,7 @@ def test_bad_input_is_one_clear_line_and_writes_nothing(run, tmp_path, words, li
     (tmp_path / "grid.toml").write_text('[grid]\n"prior.beta" = [1.0]\n')
     (tmp_path / "plain.toml").write_text("epochs = 3\n")
     (tmp_path / "scalar.toml").write_text("[grid]\nprior.beta = 1.0\n")
+    (tmp_path / "seeds.toml").write_text('seeds = "a"\n[grid]\nprior.beta = [1.0]\n')
     (tmp_path / "file").write_text("in the way")
     before = sorted(path.name for path in tmp_path.rglob("*"))
     code, out, err = run(*words)
@@ -223,30 +251,20 @@ def test_a_users_own_file_is_loaded(run, tmp_path):
         optimizers.entries().pop("cli-test-adam", None)
 
 
-def test_ctrl_c_says_how_to_go_on_and_the_same_command_does(tmp_path):
-    words = [
-        "train",
-        *TINY,
-        "--set",
-        "epochs=100000",
-        "--set",
-        "stop.accuracy=0",
-        "--seeds",
-        "2",
-        "--runs",
-        str(tmp_path / "runs"),
-    ]
+def test_ctrl_c_says_how_to_continue(tmp_path):
+    """The runs would never end by themselves. Each has a lock once it is open: from then on an interrupt saves it."""
+    endless = ["--set", "epochs=1000000000", "--set", "stop.accuracy=0"]
+    words = ["train", *TINY, *endless, "--seeds", "2", "--lanes", "2", "--runs", str(tmp_path / "runs")]
     command = [sys.executable, "-m", "grokscope", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
-    while not any((tmp_path / "runs").glob("*/lock")):
+    while len(list((tmp_path / "runs").glob("[!.]*/lock"))) < 2:
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
-    time.sleep(1)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate()
     assert process.returncode == 130
     assert "stopped at epoch" in err
-    assert "To go on: grokscope train" in err
+    assert f"everything is saved. To continue: grokscope {shlex.join(words)}\n" in err
     assert len(re.findall(r"stopped", out)) == 2
 
 
@@ -271,7 +289,7 @@ def test_demo_end_to_end(run, tmp_path, monkeypatch):
     assert result["criterion"] == {"threshold": 0.99, "clock": "held", "window": 100}
     page = (tmp_path / "demo" / "index.html").read_text()
     assert "mod 7" in page
-    assert sorted(p.suffix for p in (tmp_path / "demo").glob("accuracy_and_divergence.*")) == [".png", ".svg"]
+    assert sorted(p.suffix for p in (tmp_path / "demo").glob("accuracy.*")) == [".png", ".svg"]
     code, out, _ = run("demo", "--seeds", "2", "-o", tmp_path / "demo")
     assert code == 0
     assert "page:" in out
@@ -288,4 +306,25 @@ def test_a_ticket_from_the_command_line(run, tmp_path):
     code, _, err = run("train", *TINY, "--ticket", f"{dense}@7")
     assert code == 2 and err.strip() == f"run {dense} has no checkpoint of epoch 7, only of 5, 10"
     code, _, err = run("train", *TINY, "--rate", "0.5")
-    assert code == 2 and err.startswith("--rate: is for --ticket RUN@EPOCH")
+    assert code == 2 and err.startswith("--rate: requires --ticket RUN[@EPOCH]")
+
+
+def test_a_report_shows_the_figures_that_are_asked_for(run, tmp_path):
+    assert run("train", *TINY)[0] == 0
+    code, _, err = run("report", "--figure", "mlp-norm", "--figure", "si-bump", "-o", tmp_path / "two.html")
+    assert code == 0, err
+    page = (tmp_path / "two.html").read_text()
+    assert page.count("<figure") == 2
+    assert page.index("Norm of the MLP") < page.index("Train loss before grokking")
+    code, _, err = run("report", "--figure", "mlp-nrom", "-o", tmp_path / "none.html")
+    assert code == 2 and err.count("\n") == 1 and "mlp-norm" in err
+    assert not (tmp_path / "none.html").exists()
+
+
+def test_parts_of_the_transformer_are_listed_with_the_setting_that_chooses_them(run):
+    code, out, _ = run("list", "attentions")
+    assert code == 0 and "softmax\n" in out and "linear\n" in out
+    assert "model.attention.temperature" in out
+    assert "rotary\n" in run("list", "positions")[1]
+    code, _, err = run("list", "attention")
+    assert (code, err) == (2, "list: unknown component 'attention'. Did you mean attentions?\n")

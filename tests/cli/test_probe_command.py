@@ -56,7 +56,7 @@ def test_what_cannot_be_read_is_said_in_one_line(run, trained):
     assert run("probe", "jacard", trained[0])[::2] == (2, "probe: no probe is called 'jacard'. Did you mean jaccard?\n")
     code, _, err = run("probe", "jaccard")
     assert code == 2
-    assert err == "RUN: name the runs that probe jaccard should read; `grokscope runs` lists them\n"
-    (plain,) = [r["id"] for r in json.loads(run("train", *TINY, "--json")[1])]
+    assert err == "RUN: name the runs to analyse with probe jaccard; `grokscope runs` lists them\n"
+    (plain,) = [r["id"] for r in json.loads(run("train", *TINY, "--seeds", "7,", "--json")[1])]
     code, _, err = run("probe", "jaccard", plain)
     assert (code, err) == (2, f"run {plain} has 1 checkpoint, and this probe needs 2: train it with log.keep\n")

@@ -57,20 +57,20 @@ def files(on_disk):
     SMALL.update(on_disk)
 
 
-def config_with(room, kind):
-    if room == "loss":
+def config_with(component, kind):
+    if component == "loss":
         return replace(BASE, loss=kind)
-    if room == "task":
+    if component == "task":
         return fitting(tasks.get(kind)(**SMALL.get(kind, {})))
-    if room == "ticket":
-        cls = COMPONENTS[room].get(kind)
+    if component == "ticket":
+        cls = COMPONENTS[component].get(kind)
         return replace(BASE, ticket=cls(run="teacher") if issubclass(cls, FromRun) else cls())
-    if room == "model":
-        cls = COMPONENTS[room].get(kind)
+    if component == "model":
+        cls = COMPONENTS[component].get(kind)
         model = cls(**{name: size for name, size in NARROW.items() if name in _fields(cls)})
         return fitting(next(task for task in READABLE if _reads(model, task)), model)
-    settings = {"beta": 0.5} if room == "prior" else {"lr": 1e-2} if room == "optim" else {}
-    return replace(BASE, **{room: COMPONENTS[room].get(kind)(**settings)})
+    settings = {"beta": 0.5} if component == "prior" else {"lr": 1e-2} if component == "optim" else {}
+    return replace(BASE, **{component: COMPONENTS[component].get(kind)(**settings)})
 
 
 def fitting(task, model=None):
@@ -96,7 +96,7 @@ def _fields(cls):
     return {f.name for f in dataclasses.fields(cls)}
 
 
-EVERY = [(room, kind) for room in COMPONENTS for kind in COMPONENTS[room].entries()] + [
+EVERY = [(component, kind) for component in COMPONENTS for kind in COMPONENTS[component].entries()] + [
     ("loss", kind) for kind in losses.entries()
 ]
 
@@ -124,18 +124,18 @@ def trained(configs, epochs=10):
     return program
 
 
-@pytest.mark.parametrize(("room", "kind"), EVERY)
-def test_a_lane_equals_the_run_alone(room, kind):
-    config = config_with(room, kind)
+@pytest.mark.parametrize(("component", "kind"), EVERY)
+def test_a_lane_equals_the_run_alone(component, kind):
+    config = config_with(component, kind)
     together = trained([config, replace(config, seed=1)])
     for lane, seed in enumerate((0, 1)):
         alone = trained([replace(config, seed=seed)])
         torch.testing.assert_close(together.flat[lane], alone.flat[0], rtol=2e-3, atol=2e-4)
 
 
-@pytest.mark.parametrize(("room", "kind"), EVERY)
-def test_neighbours_stay_apart_and_training_moves_the_weights(room, kind):
-    config = config_with(room, kind)
+@pytest.mark.parametrize(("component", "kind"), EVERY)
+def test_neighbours_stay_apart_and_training_moves_the_weights(component, kind):
+    config = config_with(component, kind)
     start = trained([config, replace(config, seed=1)], epochs=0).flat.clone()
     one = trained([config, replace(config, seed=1)])
     other = trained([config, replace(config, seed=2, optim=replace(config.optim, lr=0.1))])
@@ -170,9 +170,9 @@ def test_every_model_can_be_pruned_before_it_trains(kind, model):
     assert (weights == 0).float().mean().item() == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize(("room", "kind"), [(r, k) for r, k in EVERY if r != "loss"])
-def test_it_is_described(room, kind):
-    cls = COMPONENTS[room].get(kind)
+@pytest.mark.parametrize(("component", "kind"), [(r, k) for r, k in EVERY if r != "loss"])
+def test_it_is_described(component, kind):
+    cls = COMPONENTS[component].get(kind)
     assert cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}(")
     missing = _fields(cls) - set(field_docs(cls))
     assert not missing, f"fields without a docstring: {missing}"
@@ -180,12 +180,18 @@ def test_it_is_described(room, kind):
     assert described == [f.name for f in dataclasses.fields(cls)]
 
 
-@pytest.mark.parametrize(("room", "kind"), [(r, k) for r, k in EVERY if r != "loss"])
-def test_lane_fields_exist_and_are_numbers(room, kind):
-    cls = COMPONENTS[room].get(kind)
+@pytest.mark.parametrize(("component", "kind"), [(r, k) for r, k in EVERY if r != "loss"])
+def test_lane_fields_exist_and_are_numbers(component, kind):
+    cls = COMPONENTS[component].get(kind)
     assert set(cls.LANES) | set(cls.HOST) <= _fields(cls)
     assert all(isinstance(value, float) for value in cls().lane_values().values())
     assert not set(cls().structure()) & (set(cls.LANES) | set(cls.HOST))
+
+
+@pytest.mark.parametrize("kind", list(COMPONENTS["model"].entries()))
+def test_a_model_is_the_same_in_every_lane(kind):
+    """A program builds its model from the settings of one run: numbers of each lane would be ignored."""
+    assert COMPONENTS["model"].get(kind)().lane_values() == {}
 
 
 @pytest.mark.parametrize("name", list(losses.entries()) + list(measures.entries()))

@@ -1,7 +1,9 @@
 """The example on each page is saved as a file, loaded as a user would, listed and trained, with the page's own commands."""
 
+import base64
 import json
 import math
+import re
 import subprocess
 import sys
 
@@ -17,43 +19,59 @@ SMALL = [
 """Appended to every training command of a page: later words win."""
 
 PAGES = {
-    "adding-a-task": ("task", "max"),
-    "adding-a-prior": ("prior", "margin"),
-    "adding-an-optimizer": ("optim", "normalised"),
-    "adding-a-model": ("model", "positional"),
-    "adding-a-pruning-rule": ("ticket", "neurons"),
+    "adding-a-task": [("task", "max")],
+    "adding-a-prior": [("prior", "margin")],
+    "adding-an-optimizer": [("optim", "normalised")],
+    "adding-a-model": [("model", "positional")],
+    "adding-an-attention": [("model.attention", "sigmoid"), ("model.positions", "alibi")],
+    "adding-a-pruning-rule": [("ticket", "neurons")],
 }
+"""What the files of each page add: the component and its name."""
 
 
 def follow(page, folder, also=()):
     """Do what a page says, and check what holds for every example: it is listed, chosen, trained and measured.
 
     `also` are files to load with the example. Returns the metrics of all runs."""
-    path, (room, name) = DOCS / f"{page}.md", PAGES[page]
-    (code,) = blocks(path, "python")
-    lines = commands(path)
-    (file,) = {words[words.index("--load") + 1] for words in lines}
-    (folder / file).write_text(code, encoding="utf-8")
+    path, lines = DOCS / f"{page}.md", commands(DOCS / f"{page}.md")
+    files = list(dict.fromkeys(words[words.index("--load") + 1] for words in lines))
     (folder / "docs").symlink_to(DOCS)
-    # one process for all of them, so the file is loaded by the first only
-    calls = [[*(word for one in also for word in ("--load", one)), *lines[0][1:]], *(words[3:] for words in lines[1:])]
-    listed, *trained = run([[*words, *(SMALL if "train" in words else [])] for words in calls], folder)
-
-    assert listed.startswith(f"{name}\n")
-    about = code.split("kw_only=True)\n")[1].split('"""')[1]
-    assert about in listed
-    runs = [run for printed in trained for run in json.loads(printed)]
-    assert runs and all(run["config"][room]["kind"] == name for run in runs)
-    assert all(run["status"] in ("done", "grokked") for run in runs)
+    printed = []
+    for file, code in zip(files, blocks(path, "python"), strict=True):
+        (folder / file).write_text(code, encoding="utf-8")
+        own = [words[3:] + (SMALL if "train" in words else []) for words in lines if words[2] == file]
+        # one process for all of them, so the file is loaded by the first only
+        loads = [word for one in (*also, file) for word in ("--load", one)]
+        printed.append(run([[*loads, *own[0]], *own[1:]], folder))
+    runs = []
+    for (component, name), code, (listed, *trained) in zip(PAGES[page], blocks(path, "python"), printed, strict=True):
+        first_line = code.split("kw_only=True)\n")[1].split('"""')[1]
+        if "." not in component:
+            assert listed.startswith(f"{name}\n") and first_line in listed
+        else:
+            (setting,) = [line for line in listed.splitlines() if line.strip().startswith(f"{component} ")]
+            assert name in setting.split("One of")[1]
+        own = [run for text in trained for run in json.loads(text)]
+        assert own and all(kind_of(run["config"], component) == name for run in own)
+        assert all(run["status"] in ("done", "grokked") for run in own)
+        runs += own
 
     table = load_runs(folder / "runs").sort_values("epoch")
     assert set(table["run"]) == {run["id"] for run in runs}
-    measured = table.loc[:, "epoch":].drop(columns="seconds_per_step")  # unknown before the first step
-    assert measured.map(math.isfinite).all(axis=None)
     assert (table["bound_ratio"] <= 1).all()
+    assert table.loc[:, "epoch":].notna().any().all()
     for _, history in table.groupby("run"):
+        measured = history.loc[:, "epoch":].drop(columns="seconds_per_step")  # unknown before the first step
+        assert measured.dropna(axis=1, how="all").map(math.isfinite).all(axis=None)  # others are other runs' columns
         assert history["train_loss"].iloc[-1] < 0.8 * history["train_loss"].iloc[0]
     return table
+
+
+def kind_of(config, component):
+    """The kind that a config has for a component such as ``model.attention``."""
+    for field in component.split("."):
+        config = config[field]
+    return config["kind"]
 
 
 def run(calls, folder):
@@ -66,9 +84,16 @@ def run(calls, folder):
     return printed
 
 
-@pytest.mark.parametrize("page", ["adding-an-optimizer", "adding-a-model", "adding-a-pruning-rule"])
+@pytest.mark.parametrize(
+    "page", ["adding-an-optimizer", "adding-a-model", "adding-an-attention", "adding-a-pruning-rule"]
+)
 def test_the_example_trains(page, tmp_path):
     follow(page, tmp_path)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_part_is_a_file_of_sixty_lines(number):
+    assert len(blocks(DOCS / "adding-an-attention.md", "python")[number].splitlines()) <= 60
 
 
 def test_the_example_prior_brings_the_mass_it_asks_for(tmp_path):
@@ -86,6 +111,25 @@ def test_the_example_task_is_learnt_and_the_example_measure_logged(tmp_path):
     assert table["train_accuracy"].iloc[-1] > 0.9
     assert table["train_confidence"].between(1 / 37, 1).all()
     assert table["train_confidence"].iloc[-1] > table["train_confidence"].iloc[0]
+
+
+def test_the_example_figure_is_drawn_on_report_pages(tmp_path):
+    page = DOCS / "adding-a-figure.md"
+    (code,) = blocks(page, "python")
+    assert len(code.splitlines()) <= 40
+    (tmp_path / "my_figure.py").write_text(code, encoding="utf-8")
+    (tmp_path / "docs").symlink_to(DOCS)
+    lines = commands(page)
+    calls = [lines[0][1:], *(words[3:] for words in lines[1:])]  # one process: the file is loaded by the first only
+    listed, *_ = run([[*words, *(SMALL if "train" in words else [])] for words in calls], tmp_path)
+    about = code.split('Figure:\n    """')[1].split('"""')[0]
+    assert listed == f"gap\n    {about}\n"
+    caption = re.search(r'caption="(.*)"', code)[1]
+    alone, after = ((tmp_path / name).read_text(encoding="utf-8") for name in ("gap.html", "all.html"))
+    assert [html.count("<figure") for html in (alone, after)] == [1, 6]
+    assert all("Generalisation gap" in html and caption in html for html in (alone, after))
+    drawn = base64.b64decode(re.search(r"data:image/svg\+xml;base64,([\w+/=]+)", alone)[1]).decode()
+    assert "training − test accuracy" in re.sub(r"<!--|-->", "", drawn)
 
 
 def test_the_loop_of_ones_own_runs_and_keeps_the_bound(capsys):

@@ -93,10 +93,10 @@ def test_every_make_target_exists():
     assert {"demo", "test", "check"} <= asked <= targets
 
 
-@pytest.mark.parametrize("room", COMPONENTS)
-def test_every_entry_named_in_the_table_exists(room):
-    (row,) = re.findall(rf"^\| {room} \|[^|]*\|(.*)\|$", README.read_text(encoding="utf-8"), re.MULTILINE)
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_every_entry_named_in_the_table_exists(component):
+    (row,) = re.findall(rf"^\| {component} \|[^|]*\|(.*)\|$", README.read_text(encoding="utf-8"), re.MULTILINE)
     named = set(re.findall(r"`([\w-]+)`", row))
-    registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[room]}"), room)
+    registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[component]}"), component)
     assert named
     assert named <= set(registry.entries())

@@ -10,7 +10,7 @@ from grokscope.analysis import DEFAULT, FIRST_TOUCH, Criterion, find_phases, run
 from grokscope.config import Log
 from grokscope.experiments import find_experiment
 from grokscope.experiments.collect import criterion_of, crossings, curves_from, measured, phases_from, run_rows, thin
-from grokscope.experiments.ledger import Shelf
+from grokscope.experiments.ledger import Ledger
 from grokscope.launch.local import train_all
 from grokscope.store import read_metrics
 from grokscope.store.results import Results, load_results, save_results
@@ -125,7 +125,7 @@ def test_the_ledger_says_by_which_criterion(criteria, words):
         )
         for number, criterion in enumerate(criteria, start=2)
     ]
-    said = Shelf("full", found, []).criteria()
+    said = Ledger("full", found, []).criteria()
     assert said == f"Time of grokking: {words} t_gen and τ_grok: the same at 95 %."
 
 

@@ -38,8 +38,8 @@ def test_shared_runs_are_trained_once_and_everything_is_counted(toys, run, tmp_p
     code, out, err = run("reproduce", "toy-*", "--quiet", "--device", "cpu")
     assert code == 0, err
     assert "toy-a · fast (quick)" in out and "toy-b · never (quick)" in out
-    assert "\n120 optimizer steps were trained now, in " in out
-    assert "In all: 6 runs, 120 steps, " in out
+    assert "\n120 optimizer steps taken in " in out
+    assert "In total: 6 runs, 120 steps, " in out
     assert len(list((tmp_path / "runs").iterdir())) == 6
     files = {file.name for file in (tmp_path / "results" / "toy-a" / "quick").iterdir()}
     assert files == {"about.json", "runs.parquet", "curves.parquet", "toy-a-times.svg", "toy-a-times.png"}
@@ -48,7 +48,7 @@ def test_shared_runs_are_trained_once_and_everything_is_counted(toys, run, tmp_p
     assert about["criterion"] == {"threshold": 0.99, "clock": "held", "window": 100}
 
     code, out, err = run("reproduce", "toy-a", "--quiet", "--device", "cpu")
-    assert code == 0 and "\n0 optimizer steps were trained now, in " in out
+    assert code == 0 and "\n0 optimizer steps taken in " in out
 
     code, out, err = run("claims", "--scale", "quick")
     assert code == 0, err

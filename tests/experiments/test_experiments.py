@@ -13,7 +13,7 @@ from grokscope.errors import ConfigError
 from grokscope.experiments import all_experiments, find_experiment
 from grokscope.experiments.base import crossed, in_stages, matching_experiments
 from grokscope.experiments.collect import crossings, curves_from, priced, run_rows, thin, training_totals
-from grokscope.experiments.ledger import as_markdown, draw, figures, fits, load_shelf, rulings
+from grokscope.experiments.ledger import as_markdown, draw, drawn_pictures, fits, load_ledger, rulings
 from grokscope.experiments.regimes import REGIMES, by_regime, in_regime
 from grokscope.launch.local import train_all
 from grokscope.store.results import Results, load_results, save_results
@@ -176,17 +176,17 @@ def test_end_to_end_at_toy_size(tiny, tmp_path, monkeypatch):
     assert [run.seed for run in curves_from(again)] == [0, 1] * 3
     stems = draw([(experiment, again, folder)])
     assert all(stem.with_suffix(suffix).stat().st_size > 1000 for stem in stems for suffix in (".svg", ".png"))
-    shelf = load_shelf(tmp_path / "results", "full")
-    assert len(shelf.rows()) == 2
-    page = as_markdown(shelf, first)
+    ledger = load_ledger(tmp_path / "results", "full")
+    assert len(ledger.rows()) == 2
+    page = as_markdown(ledger, first)
     assert page.count("\n| `si-fig1`") == 2
     steps = int(kept.runs["epoch"].sum())
     assert f"1 experiments at full size: 6 runs, {steps:,} optimizer steps in " in page
     assert load_results(tmp_path / "results", "si-fig2", "full") is None
     # results of other arms are left out, and named
     save_results(tmp_path / "results", kept._replace(runs=kept.runs.assign(arm="q = 3")))
-    older = load_shelf(tmp_path / "results", "full")
-    assert (older.found, older.older) == ([], ["si-fig1"])
+    stale = load_ledger(tmp_path / "results", "full")
+    assert (stale.found, stale.stale) == ([], ["si-fig1"])
 
 
 def test_tickets_end_to_end_count_what_they_cost(tiny, tmp_path):
@@ -200,4 +200,4 @@ def test_tickets_end_to_end_count_what_they_cost(tiny, tmp_path):
         assert row["t_total_end"] == row["epoch"] + paid
     assert fits(experiment, kept)
     assert [row["claim"] for row in rulings(experiment, kept)] == [claim.name for claim in experiment.claims]
-    assert [drawn.file for drawn in figures(experiment, kept)] == ["accuracy-q-16", "times-q-16"]
+    assert [drawn.file for drawn in drawn_pictures(experiment, kept)] == ["accuracy-q-16", "times-q-16"]

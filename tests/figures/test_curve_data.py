@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grokscope.errors import ConfigError
 from grokscope.figures.data import RunCurves, by_arm, middle, need, recorded, together
-from grokscope.figures.layout import outcomes, short_number, wrapped
+from grokscope.figures.panels import outcomes, short_number, wrapped
 from grokscope.figures.phases import phase_names
 
 
@@ -24,7 +24,7 @@ def test_arms_keep_the_order_of_appearance(make):
 
 
 def test_no_runs_is_an_error():
-    with pytest.raises(ConfigError, match="runs: there are none to draw"):
+    with pytest.raises(ConfigError, match="runs: no runs to draw"):
         by_arm([])
 
 

@@ -189,7 +189,7 @@ def test_letters_are_never_smaller_than_seven_points(draw, runs):
 
 @every_picture
 def test_no_runs_at_all(draw):
-    with pytest.raises(ConfigError, match="none to draw"):
+    with pytest.raises(ConfigError, match="no runs to draw"):
         draw([])
 
 

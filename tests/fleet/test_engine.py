@@ -1,5 +1,6 @@
 """The loop: retire, refill, diverge, interrupt."""
 
+import math
 import time
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from grokscope.config import Log, RunConfig, Stop
 from grokscope.errors import StoreError
 from grokscope.fleet import Fleet, Job, engine
 from grokscope.fleet.io_pool import IOPool
-from grokscope.fleet.rules import Rules
+from grokscope.fleet.stopping import StopRule
 from grokscope.launch.plan import pack, signature
 from grokscope.models.transformer import Transformer
 from grokscope.optim.adamw import AdamW
@@ -29,7 +30,8 @@ def io_threads(request, monkeypatch):
 
 def run_fleet(configs, memory, lanes=2, **options):
     jobs = [Job(config=config, sink=memory()) for config in configs]
-    fleet = Fleet(jobs, lanes=lanes, device=CPU, **options)
+    # no saves by the clock: a slow machine would have more of them
+    fleet = Fleet(jobs, lanes=lanes, device=CPU, **{"save_every": math.inf} | options)
     fleet.run()
     return fleet, [job.sink for job in jobs]
 
@@ -84,18 +86,18 @@ def test_a_run_that_has_grokked_retires(memory):
 
 
 def test_the_stop_rule_wants_a_sustained_window(tiny):
-    rules = Rules(replace(tiny, epochs=1000, stop=Stop(accuracy=0.99, window=50)))
+    stop_rule = StopRule(replace(tiny, epochs=1000, stop=Stop(accuracy=0.99, window=50)))
     told = [
-        rules.judge({"epoch": epoch, "train_loss": 0.1, "test_accuracy": accuracy})
+        stop_rule.status_of({"epoch": epoch, "train_loss": 0.1, "test_accuracy": accuracy})
         for epoch, accuracy in [(0, 0.0), (25, 1.0), (50, 0.5), (75, 0.99), (100, 1.0), (125, 1.0)]
     ]
     assert told == [None, None, None, None, None, "grokked"]
 
 
 def test_stopping_can_be_switched_off(tiny):
-    rules = Rules(replace(tiny, epochs=100, stop=Stop(accuracy=0.0, window=0)))
-    assert rules.judge({"epoch": 50, "train_loss": 0.1, "test_accuracy": 1.0}) is None
-    assert rules.judge({"epoch": 100, "train_loss": 0.1, "test_accuracy": 1.0}) == "grokked"
+    stop_rule = StopRule(replace(tiny, epochs=100, stop=Stop(accuracy=0.0, window=0)))
+    assert stop_rule.status_of({"epoch": 50, "train_loss": 0.1, "test_accuracy": 1.0}) is None
+    assert stop_rule.status_of({"epoch": 100, "train_loss": 0.1, "test_accuracy": 1.0}) == "grokked"
 
 
 def test_interrupting_saves_every_lane_and_resuming_gives_the_same_bits(tiny, memory, io_threads):
@@ -120,7 +122,7 @@ def test_a_failing_folder_does_not_lose_the_others(tiny, memory, io_threads):
     longer = Job(config=replace(tiny, seed=1, epochs=30), sink=memory())
     bad = Job(config=replace(tiny, seed=2), sink=Locked())
     try:
-        Fleet([good, longer, bad], lanes=2, device=CPU).run()
+        Fleet([good, longer, bad], lanes=2, device=CPU, save_every=math.inf).run()
     except StoreError as error:
         assert str(error) == "locked"
     else:
@@ -195,7 +197,7 @@ def test_runs_out_of_step_with_each_other_train_all_the_same(tiny, memory, io_th
 def test_idle_lanes_go_when_they_have_cost_enough(tiny, memory, monkeypatch):
     configs = [replace(tiny, seed=seed, epochs=epochs) for seed, epochs in enumerate((10, 10, 40, 40))]
     never, _ = run_fleet(configs, memory, lanes=4)
-    monkeypatch.setattr(engine, "_patience", lambda lanes: 0.0)
+    monkeypatch.setattr(engine, "_idle_limit", lambda lanes: 0.0)
     at_once, _ = run_fleet(configs, memory, lanes=4)
     assert at_once.stats.lane_steps == at_once.stats.run_steps == 100
     assert (never.stats.run_steps, never.stats.lane_steps) == (100, 160)

@@ -103,9 +103,9 @@ def test_what_is_measured_is_the_same(tiny, model):
 
 KERNELS = """
 import os, torch
-from grokscope.ops.triton import adamw, readout as head
+from grokscope.ops.triton import adamw, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
-from grokscope.ops.readout_eval import evaluate_readout as grades
+from grokscope.ops.readout_eval import evaluate_readout
 from grokscope.ops.lookup import Plan, plan
 from grokscope.optim.adamw import AdamW
 from torch.func import vmap
@@ -124,14 +124,14 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
     wanted = (loss, *torch.autograd.grad(loss.sum(), leaves))
     own, q, right_ones = [leaf.detach().to(place) for leaf in leaves], Plan(*(t.to(place) for t in p)), labels.to(place)
     for pair in (0, 1):
-        head.HOW[torch.float32][1]["PAIR"] = pair
-        for a, b in zip(head.loss_and_gradients(own[0], own[1], q, *own[2:], right_ones, scale), wanted):
+        readout.HOW[torch.float32][1]["PAIR"] = pair
+        for a, b in zip(readout.loss_and_gradients(own[0], own[1], q, *own[2:], right_ones, scale), wanted):
             close(a, b)
     still = [leaf.detach() for leaf in leaves]
     still[1].requires_grad_()
-    each, right = of_one(grades)(*still, labels, *p)
+    each, correct = of_one(evaluate_readout)(*still, labels, *p)
     (slope,) = torch.autograd.grad(each.sum(), still[1])
-    for a, b in zip(head.grades(own[0], own[1], q, *own[2:], right_ones, scale, True), (each, right, slope)):
+    for a, b in zip(readout.evaluate_readout(own[0], own[1], q, *own[2:], right_ones, scale, True), (each, correct, slope)):
         close(a, b)
 numbers = dict(weight_decay=[0.0, 1.0], beta1=[0.9, 0.0], beta2=[0.999, 0.9], eps=[1e-8, 1e-3])
 numbers = {name: torch.tensor(values) for name, values in numbers.items()}
@@ -160,7 +160,7 @@ def test_gpu_kernels_compute_the_same():
 
 def test_a_kernel_takes_the_largest_block_that_fits(monkeypatch):
     errors = pytest.importorskip("triton.runtime.errors", reason="Triton is not installed on this platform")
-    from grokscope.ops.triton import readout as head
+    from grokscope.ops.triton import readout
 
     tried = []
 
@@ -175,9 +175,9 @@ def test_a_kernel_takes_the_largest_block_that_fits(monkeypatch):
             if BLOCK > 32:
                 raise errors.OutOfResources(2, 1, "shared memory")
 
-    monkeypatch.setattr(head, "_blocks", {})
+    monkeypatch.setattr(readout, "_blocks", {})
     for d in (16, 16, 32):
-        head._launch(Kernel(), 1, {"BLOCK": 128, "num_warps": 4}, torch.zeros(1), D=d)
+        readout._launch(Kernel(), 1, {"BLOCK": 128, "num_warps": 4}, torch.zeros(1), D=d)
     assert tried == [128, 64, 32, 32, 128, 64, 32]  # known the second time, and only for the same sizes
 
 
@@ -205,7 +205,7 @@ def test_a_gpu_without_a_compiler_has_no_kernels_and_says_so_once(monkeypatch, c
     assert not any(kernels.usable_on(device) for device in (CPU, cuda, cuda))
     assert not Transformer().supports_fused_loss(cuda, "tf32", 113)
     assert capsys.readouterr().err == (
-        "no GPU kernels, going on with PyTorch's operations, some times slower: Failed to find C compiler.\n"
+        "GPU kernels are not available, using PyTorch operations instead (slower): Failed to find C compiler.\n"
     )
 
 

@@ -1,13 +1,15 @@
 """The stacked program against the run alone: what happens in one lane stays there."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
 
+from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
 from grokscope.fleet.program import Program
+from grokscope.measures import measures
 from grokscope.optim.adamw import AdamW
 from grokscope.priors import Constraints
 from grokscope.priors.kl import KL
@@ -186,3 +188,19 @@ def test_evaluation_changes_nothing(tiny):
     table = program.evaluate()
     assert table == program.evaluate()
     assert torch.equal(before, program.flat)
+
+
+def test_code_that_does_not_take_a_key_is_refused_before_training(tiny):
+    @dataclass(frozen=True, kw_only=True)
+    class Older(AdamW):
+        def update(self, weight, grad, state, *, role, step, lr):
+            return weight, state
+
+    with pytest.raises(ConfigError, match=r"optim: .*Older\.update does not take key, passed as a keyword argument"):
+        Program(replace(tiny, optim=Older()), 1, CPU)
+
+
+def test_two_measures_with_one_column_are_refused(tiny, monkeypatch):
+    monkeypatch.setitem(measures.entries(), "mine", lambda view: {"D": view.prior_loss})
+    with pytest.raises(ConfigError, match="measure: attention and mine both return D"):
+        program_of(tiny).evaluate()

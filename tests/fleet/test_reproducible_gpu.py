@@ -78,7 +78,7 @@ def weights_of(sink):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_group_gives_the_same_bits_again(kind, memory, monkeypatch):
-    monkeypatch.setattr(engine, "_patience", lambda lanes: 0.0)  # idle lanes are given up at once
+    monkeypatch.setattr(engine, "_idle_limit", lambda lanes: 0.0)  # idle lanes are given up at once
     first, again = (train_group(group_of(KINDS[kind]), memory, lanes=3) for _ in range(2))
     assert_same_bits(first, again)
 

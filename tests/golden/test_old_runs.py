@@ -91,7 +91,7 @@ def test_what_is_ignored_is_returned_with_the_config(runs):
 
 def test_a_value_that_became_invalid_is_an_error_not_a_default(runs):
     with_setting(runs, PRIOR, "prior", target="oracel")
-    with pytest.raises(StoreError, match=f"^run {PRIOR}: prior.target: 'oracel' is not possible"):
+    with pytest.raises(StoreError, match=f"^run {PRIOR}: prior.target: 'oracel' is not a valid choice"):
         read_stored(find_run(runs, PRIOR).config, PRIOR)
 
 

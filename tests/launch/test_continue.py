@@ -37,7 +37,7 @@ def test_fewer_epochs_return_the_run_as_stored(tiny, tmp_path, capsys):
     (first,) = train(tiny, runs=tmp_path)
     (again,) = train(replace(tiny, epochs=6), runs=tmp_path)
     assert again == first
-    assert capsys.readouterr().err == f"run {first.id}: trained further than asked for, returned as stored\n"
+    assert capsys.readouterr().err == f"run {first.id}: trained further than requested, returned as stored\n"
 
 
 def test_a_run_that_was_stopped_early_goes_on_under_another_rule(tiny, tmp_path):

@@ -84,7 +84,7 @@ def test_fewer_epochs_than_it_has_are_said_and_nothing_is_changed(config, store,
     path = store(config, dict.fromkeys(SCHEDULE, 0.1), "done")
     for epochs in (10, 17):
         fewer = replace(config, epochs=epochs)
-        assert ask(fewer) == ([], [f"run {config.id}: trained further than asked for, returned as stored"])
+        assert ask(fewer) == ([], [f"run {config.id}: trained further than requested, returned as stored"])
     assert read_run(path).config["epochs"] == 20
 
 
@@ -105,7 +105,7 @@ def test_a_later_stop_rule_continues_a_run_that_grokked(config, store, ask):
 def test_an_earlier_stop_rule_does_not(config, store, ask):
     store(config, GROKKED, "grokked")
     earlier = replace(config, stop=Stop(accuracy=0.95, window=5))
-    assert ask(earlier) == ([], [f"run {config.id}: trained further than asked for, returned as stored"])
+    assert ask(earlier) == ([], [f"run {config.id}: trained further than requested, returned as stored"])
 
 
 def test_a_diverged_run_stays_as_it_is(config, store, ask):
@@ -116,14 +116,14 @@ def test_a_diverged_run_stays_as_it_is(config, store, ask):
 def test_other_log_settings_of_a_finished_run_are_not_honoured_and_that_is_said(config, store, ask):
     path = store(config, GROKKED, "grokked")
     closer = replace(config, log=Log(every=1, keep=2))
-    said = f"run {config.id}: finished with other log settings; its rows and checkpoints stay as they are"
+    said = f"run {config.id}: finished with other log settings; its rows and checkpoints are not changed"
     assert ask(closer) == ([], [said])
     assert read_run(path).config["log"]["every"] == 5
 
 
 def test_other_log_settings_of_an_unfinished_run_hold_from_now_on(config, store, ask):
     path = store(config, {0: 0.1, 5: 0.1}, "stopped")
-    said = f"run {config.id}: its log settings changed; rows and checkpoints so far stay as they are"
+    said = f"run {config.id}: its log settings changed; existing rows and checkpoints are not changed"
     assert ask(replace(config, log=Log(every=1))) == ([config.id], [said])
     assert read_run(path).config["log"]["every"] == 1
 

@@ -66,8 +66,20 @@ def test_workers_take_turns_at_the_display_and_count_all_that_wait(tiny, memory)
             self.seen.append((threading.current_thread().name, len(lanes), waiting))
             self.inside -= 1
 
+    both = threading.Barrier(2)
+
+    class Awaited(memory):
+        """A worker's first run waits until the other worker has one too."""
+
+        met = threading.local()
+
+        def resume(self):
+            if not hasattr(self.met, "yes"):
+                self.met.yes = both.wait(600) >= 0
+            return super().resume()
+
     screen = Screen()
-    jobs = [Job(config=replace(tiny, seed=s), sink=memory()) for s in range(8)]
+    jobs = [Job(config=replace(tiny, seed=s), sink=Awaited()) for s in range(8)]
     scheduler_of(jobs, progress=screen).run()
     assert len({name for name, _, _ in screen.seen}) == 2
     assert min(waiting for _, _, waiting in screen.seen) == 0
@@ -79,7 +91,7 @@ def test_an_error_stops_every_worker_and_nothing_is_lost(tiny, memory, io_thread
 
     class Failing(memory):
         def save(self, **what):
-            assert reached.wait(60)
+            assert reached.wait(600)
             raise StoreError("disk full")
 
     class Told:
@@ -88,12 +100,12 @@ def test_an_error_stops_every_worker_and_nothing_is_lost(tiny, memory, io_thread
                 reached.set()
 
     other = replace(tiny, task=Modular(p=5, distractors=1, alphabet=2))
-    long = Job(config=replace(tiny, epochs=100_000), sink=memory())
+    long = Job(config=replace(tiny, epochs=10**9), sink=memory())
     short = Job(config=replace(other, epochs=1), sink=Failing())
     with pytest.raises(StoreError, match="disk full"):
         scheduler_of([long, short], lanes=1, progress=Told()).run()
     assert long.sink.status == "stopped"
-    assert 10 <= long.sink.saved[0] < 100_000
+    assert 10 <= long.sink.saved[0] < 10**9
     assert long.sink.closed
     assert short.sink.closed
 
@@ -190,11 +202,13 @@ def test_out_of_memory_twice_is_one_clear_line(tiny, memory, monkeypatch, io_thr
 
 def test_on_a_gpu_every_worker_has_a_stream_and_every_group_one_fleet(tiny, memory, monkeypatch):
     """A pretended GPU: streams are only counted, and programs live on the CPU."""
-    here, used, at_work = threading.local(), [], []
+    here, used, at_work, both = threading.local(), [], [], threading.Barrier(2)
 
     class Program(engine.Program):
         def __init__(self, template, lanes, device):
             super().__init__(template, lanes, CPU)
+            if threading.get_ident() not in {thread for thread, _ in used}:
+                both.wait(600)  # each worker has a fleet before the first one trains
             used.append((threading.get_ident(), here.stream))
 
         def train_epoch(self):

@@ -1,4 +1,4 @@
-"""The fused head against plain autograd in float64: the loss and its five gradients, one run and many."""
+"""The fused readout loss compared with plain autograd in float64: the loss and its five gradients, one run and many."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.func import vmap
 
-from grokscope.ops import readout_loss as head
+from grokscope.ops import readout_loss
 from grokscope.ops.lookup import Plan, plan
 from grokscope.ops.readout_loss import loss_and_gradients, mean_cross_entropy
 from grokscope.ops.team import team_of
@@ -67,7 +67,7 @@ def test_at_any_size(examples, length, vocabulary, d, hidden, classes, scale, se
 def way(request, monkeypatch):
     """All ways through the examples; blocks of at most 9, so that the last one is shorter."""
     if "blocks" in request.param:
-        monkeypatch.setattr(head, "_BLOCK", 9)
+        monkeypatch.setattr(readout_loss, "_BLOCK", 9)
     with team_of(3 if "team" in request.param else 1):
         yield
 
@@ -130,7 +130,7 @@ def test_without_gradients_only_the_loss_is_computed(lanes, monkeypatch):
     (values, attention, *weights), reads, labels = problem(lanes)
     of = vmap(mean_cross_entropy) if lanes else mean_cross_entropy
     wanted = of(values, attention, reads, *weights, labels).detach()
-    monkeypatch.setattr(head, "loss_and_gradients", None)
+    monkeypatch.setattr(readout_loss, "loss_and_gradients", None)
     with torch.no_grad():
         torch.testing.assert_close(of(values, attention, reads, *weights, labels), wanted)
     constants = [t.detach() for t in (values, attention, *weights)]

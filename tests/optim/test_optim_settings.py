@@ -1,4 +1,4 @@
-"""Settings of the room: impossible values are named, plain dicts reload to equal objects."""
+"""Settings of the component: invalid values are named, plain dicts reload to equal objects."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_smallest_share_of_weights_is_where_accuracy_gives_way(trained):
         logits = plain(masked(weights, share), train.inputs)[2]
         return (logits.argmax(-1) == train.labels).double().mean().item()
 
-    share = smallest_kept(trained, weights, train)
+    share = smallest_kept(trained.network(40), train)
     assert share == compressibility(trained).set_index("epoch").loc[40, "kept_train"]
     assert 0.05 < share < 1
     assert right(share) >= right(1.0) - 0.01 > right(share - 0.01)

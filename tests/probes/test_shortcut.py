@@ -93,7 +93,7 @@ def test_every_other_token_comes_from_one_other_example_of_the_set(made):
 def test_places_that_differ_between_examples_are_refused(made):
     stored = made(p=P, distractors=2)
     task = Modular(p=P, distractors=2, placement="random")
-    with pytest.raises(StoreError, match="fixed, known places"):
+    with pytest.raises(StoreError, match="fixed, known positions"):
         groups(stored, task.split(0).train)
     assert RunConfig(task=task).check()
 

@@ -176,7 +176,7 @@ def curves(arm: str, t_grok: int | None, **columns: object) -> RunCurves:
 
 def test_standard_pictures_draw_what_was_recorded():
     drawn = standard_pictures([curves("plain", None, mlp_norm=3.0), curves("fast", 10, mlp_norm=2.0)])
-    assert [p.name for p in drawn] == ["accuracy_and_divergence", "grokking_times", "mlp_norm"]
+    assert [p.name for p in drawn] == ["accuracy", "times", "mlp-norm"]
     for p in drawn:
         assert p.alt.endswith("plain: not grokked by epoch 30; fast: grokked at epoch 10.")
         assert p.svg.startswith("<?xml")

@@ -1,4 +1,4 @@
-"""Lets the tests of this room share `sample_run`, and spares them the wait for the disk."""
+"""Lets the tests of this component share `sample_run`, and spares them the wait for the disk."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_an_unknown_id(runs: Path) -> None:
 
 def test_folders_without_runs(tmp_path: Path, runs: Path) -> None:
     assert list_runs(tmp_path) == []
-    with pytest.raises(StoreError, match="holds no runs"):
+    with pytest.raises(StoreError, match="contains no runs"):
         find_run(tmp_path, "x")
     with pytest.raises(StoreError, match="nowhere: no such folder of runs"):
         list_runs(tmp_path / "nowhere")

@@ -200,11 +200,11 @@ def test_load_runs_leaves_out_damaged_runs_and_says_so(runs: Path) -> None:
     with open_run(runs, id="77aa") as run:
         save_next(run)
     flip_last_bit(runs / ID / PART)
-    with pytest.warns(UserWarning, match=rf"left out: .*{Path(PART).name}: damaged"):
+    with pytest.warns(UserWarning, match=rf"omitted: .*{Path(PART).name}: damaged"):
         table = load_runs(runs)
     assert list(table["run"]) == ["77aa"] * 2
     garbage(runs / ID / "state.json")
-    with pytest.warns(UserWarning, match=r"left out: .*state\.json: damaged"):
+    with pytest.warns(UserWarning, match=r"omitted: .*state\.json: damaged"):
         assert len(load_runs(runs)) == 2
 
 

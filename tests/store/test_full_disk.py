@@ -40,7 +40,7 @@ def test_full_disk_while_saving(tmp_path: Path, nth: int, file: str, epoch: int,
     save_next(run)
     with pytest.MonkeyPatch.context() as patch:
         fill_disk(patch, nth, number)
-        expected = rf"^disk full while writing \S+{file} \(.+\); the run can go on from epoch {epoch}$"
+        expected = rf"^disk full while writing \S+{file} \(.+\); the run can continue from epoch {epoch}$"
         with pytest.raises(StoreError, match=expected):
             save_next(run)
     assert not list(tmp_path.rglob("*.tmp"))
@@ -68,7 +68,7 @@ def test_full_disk_while_finishing_keeps_the_last_state(tmp_path: Path, monkeypa
     run = open_run(tmp_path)
     save_next(run)
     fill_disk(monkeypatch, 1)
-    with pytest.raises(StoreError, match=r"state\.json .*; the run can go on from epoch 2"):
+    with pytest.raises(StoreError, match=r"state\.json .*; the run can continue from epoch 2"):
         run.finish("done")
     assert find_run(tmp_path, ID).status == "stopped"
 
@@ -115,7 +115,7 @@ def test_a_real_full_disk(tiny_disk: Path) -> None:
     filler = tiny_disk / "filler"
     with open(filler, "wb", buffering=0) as file:
         assert file.write(bytes(1_000_000)) < 300_000  # as much as there was room for
-    with pytest.raises(StoreError, match=r"disk full while writing \S+ \(No space left .*go on from epoch 2"):
+    with pytest.raises(StoreError, match=r"disk full while writing \S+ \(No space left .*continue from epoch 2"):
         save_next(run)
     assert not list(tiny_disk.rglob("*.tmp"))
     info = find_run(tiny_disk, ID)
@@ -136,7 +136,7 @@ def test_check_writable_accepts_folders_that_are_there_or_can_be_made(tmp_path: 
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("a file")
     for folder in (tmp_path / "runs", tmp_path / "runs" / "deeper"):
-        with pytest.raises(StoreError, match=r"cannot be a folder of runs, \S+/runs is not a folder"):
+        with pytest.raises(StoreError, match=r"cannot be written \(\S+/runs is not a folder\)"):
             check_writable(folder)
         with pytest.raises(StoreError, match="is not a folder"):
             open_run(folder)

@@ -1,4 +1,4 @@
-"""A run killed at any moment goes on exactly from its newest checkpoint."""
+"""A run killed at any moment continues exactly from its newest checkpoint."""
 
 from __future__ import annotations
 
@@ -160,7 +160,6 @@ def test_a_real_process_killed_at_random_moments(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert process.returncode == 0, process.stderr

@@ -1,4 +1,4 @@
-"""The same run asked for with other settings that do not change its numbers: it goes on with them."""
+"""The same run requested with other settings that do not change its numbers: it continues with them."""
 
 from __future__ import annotations
 

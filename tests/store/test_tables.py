@@ -79,7 +79,7 @@ def test_a_part_dropped_while_it_is_read(tmp_path: Path, monkeypatch: pytest.Mon
     assert read_metrics(find_run(tmp_path, ID)).column("epoch").to_pylist() == [1, 2]
     assert [len(parts) for parts in listed] == [2, 1]
     monkeypatch.setattr(tables, "part_files", lambda path: [PartFile(3, 3, beyond)])
-    with pytest.raises(StoreError, match="vanish while they are read"):
+    with pytest.raises(StoreError, match="disappear while they are read"):
         read_metrics(find_run(tmp_path, ID))
 
 

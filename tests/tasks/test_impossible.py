@@ -1,4 +1,4 @@
-"""Settings that cannot be: one line that names the field."""
+"""Invalid settings: one line that names the field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lets the tests of this room share `theory_cases`, and registers the mark from which the index of equations is made."""
+"""Lets the tests of this component share `theory_cases`, and registers the mark from which the index of equations is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets, divergence, pooling and logits."""
+"""Targets, divergence, least mass, the mean of heads, gradients and variance of logits."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import pytest
 import torch
 from hypothesis import given
 from theory_cases import Draw, seeds, some
+from torch import tensor
 from torch.testing import assert_close
 
 from grokscope.theory import (
     adversarial_target,
     attention_entropy,
-    attention_logits,
     divergence,
     informative_mask,
+    kl_logit_gradient,
+    least_mass,
+    log_mean_attention,
+    logit_variance,
     oracle_target,
-    pooled,
     uniform_target,
 )
 
@@ -86,41 +89,6 @@ def test_entropy_of_a_fair_coin() -> None:
     assert_close(attention_entropy(torch.tensor([0.5, 0.5]).log()), torch.tensor(math.log(2)))
 
 
-@pytest.mark.equation("structural-inference", "9")
-def test_pooling_by_hand() -> None:
-    values = torch.tensor([[4.0, 0.0], [0.0, 8.0]])
-    assert_close(pooled(torch.tensor([0.25, 0.75]), values), torch.tensor([1.0, 6.0]))
-
-
-@pytest.mark.equation("structural-inference", "9")
-@some
-@given(seed=seeds)
-def test_the_pooled_value_stays_among_the_values(seed: int) -> None:
-    draw = Draw(seed)
-    values, h = (values := draw.values()), pooled(draw.attention(), values)
-    assert (h <= values.amax(-2) + 1e-9).all() and (h >= values.amin(-2) - 1e-9).all()
-
-
-@pytest.mark.equation("structural-inference", "38")
-def test_logits_by_hand() -> None:
-    # M turns the query (1, 2) into (2, 1, …): eᵀM e_j / √2 with keys (1, 0) and (0, 4)
-    interaction = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
-    keys = torch.tensor([[1.0, 0.0], [0.0, 4.0]])
-    assert_close(attention_logits(torch.tensor([1.0, 2.0]), keys, interaction), torch.tensor([2.0, 4.0]) / math.sqrt(2))
-
-
-@pytest.mark.equation("structural-inference", "38")
-@some
-@given(seed=seeds)
-def test_logits_are_scaled_products_of_queries_and_keys(seed: int) -> None:
-    draw = Draw(seed)
-    d = draw.width
-    query, keys, W_Q, W_K = draw.normal(d), draw.normal(draw.positions, d), draw.normal(d, d), draw.normal(d, d)
-    q, k = torch.einsum("nij,nj->ni", W_Q, query), torch.einsum("nij,npj->npi", W_K, keys)
-    by_definition = torch.einsum("ni,npi->np", q, k) / math.sqrt(d)
-    assert_close(attention_logits(query, keys, W_Q.mT @ W_K), by_definition, rtol=1e-9, atol=1e-9)
-
-
 def test_a_set_of_positions_as_a_mask() -> None:
     assert informative_mask(torch.tensor([[0, 2], [1, 1]]), 3).tolist() == [[True, False, True], [False, True, False]]
 
@@ -129,3 +97,67 @@ def test_a_set_of_positions_as_a_mask() -> None:
 def test_a_position_outside_the_sequence(outside: int) -> None:
     with pytest.raises(ValueError, match=f"^positions: {outside} is outside a sequence of 5 positions$"):
         informative_mask(torch.tensor([0, outside]), 5)
+
+
+@pytest.mark.equation("structural-inference", "2")
+def test_least_mass_by_hand() -> None:
+    attention = tensor([[0.5, 0.1, 0.4], [0.2, 0.7, 0.1]])
+    assert_close(least_mass(attention, tensor([[True, False, True], [True, True, True]])), tensor([0.4, 0.1]))
+
+
+@pytest.mark.equation("structural-inference", "2")
+@some
+@given(seed=seeds)
+def test_least_mass_is_at_most_the_fair_share(seed: int) -> None:
+    draw = Draw(seed)
+    attention, informative = draw.attention(), draw.informative()
+    mass = least_mass(attention, informative)
+    assert (mass <= 1 / informative.sum(-1) + 1e-12).all()
+    assert ((attention >= mass[:, None]) | ~informative).all()
+
+
+@pytest.mark.equation("structural-inference", "45")
+def test_kl_gradient_by_hand() -> None:
+    assert_close(kl_logit_gradient(tensor([0.7, 0.2, 0.1]), tensor([0.5, 0.5, 0.0])), tensor([0.2, -0.3, 0.1]))
+
+
+@pytest.mark.equation("structural-inference", "45")
+@some
+@given(seed=seeds)
+def test_kl_gradient_is_that_of_autograd(seed: int) -> None:
+    draw = Draw(seed)
+    logits = draw.normal(draw.positions).requires_grad_()
+    for target in (draw.attention(), oracle_target(draw.informative(), torch.float64)):
+        D = divergence(target, torch.log_softmax(logits, -1))
+        (theirs,) = torch.autograd.grad(D.sum(), logits)
+        assert_close(kl_logit_gradient(torch.softmax(logits, -1).detach(), target), theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.equation("structural-inference", "Conj. E.1, variance")
+def test_variance_of_logits_by_hand() -> None:
+    assert_close(logit_variance(tensor([[1.0, 3.0], [2.0, 2.0]])), tensor([1.0, 0.0]))
+
+
+@pytest.mark.equation("structural-inference", "Conj. E.1, variance")
+@some
+@given(seed=seeds)
+def test_variance_of_logits_is_that_of_torch(seed: int) -> None:
+    logits = Draw(seed).normal(5)
+    assert_close(logit_variance(logits), logits.var(-1, correction=0))
+
+
+@pytest.mark.equation("structural-inference", "55, mean")
+def test_two_heads_together_by_hand() -> None:
+    heads = tensor([[0.9, 0.1], [0.3, 0.7]])
+    assert_close(log_mean_attention(heads.log()).exp(), tensor([0.6, 0.4]))
+
+
+@pytest.mark.equation("structural-inference", "55, mean")
+@some
+@given(seed=seeds)
+def test_heads_together_are_the_mean_of_heads(seed: int) -> None:
+    draw = Draw(seed)
+    attention = draw.attention(draw.whole(1, 4), draw.positions)
+    together = log_mean_attention(attention.log())
+    assert_close(together.exp(), attention.mean(-2))
+    assert torch.equal(log_mean_attention(attention[:, :1].log()), attention[:, 0].log())

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import tensor
 
-from grokscope.theory import divergence, least_mass, necessary_divergence, oracle_target, threshold
+from grokscope.papers.structural_inference.equations import necessary_divergence, threshold
+from grokscope.theory import divergence, least_mass, oracle_target
 from grokscope.theory.equations import equation
 
 
@@ -21,7 +22,7 @@ from grokscope.theory.equations import equation
         ),
         (
             lambda: least_mass(tensor([1.5, -0.5]), tensor([True, False])),
-            "least_mass(attention): holds -0.5, and a distribution holds nothing below zero",
+            "least_mass(attention): contains -0.5; a distribution has no negative entries",
         ),
         (
             lambda: oracle_target(tensor([[True, False], [False, False]])),
@@ -67,7 +68,7 @@ def test_inside_a_transform_nothing_is_looked_at() -> None:
 
 
 def test_a_number_cannot_be_claimed_twice() -> None:
-    with pytest.raises(ValueError, match=r"^structural-inference 45 is claimed by kl_logit_gradient and mine$"):
+    with pytest.raises(ValueError, match=r"^structural-inference 45 is registered for kl_logit_gradient and mine$"):
 
         @equation("structural-inference", "45", tex="x")
         def mine() -> None:

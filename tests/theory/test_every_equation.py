@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from grokscope.theory import contracts, equations
+from grokscope.papers import all_equations
+from grokscope.theory import contracts
 from grokscope.theory.equations import Equation
 
 SIZES = {"position": 4, "width": 3, "d": 3, "hidden": 5, "out": 2, "class": 3, "input": 6, "head": 2, "weight": 7}
-SIZES |= {"neuron": 2, "example": 3, "output": 2}
+SIZES |= {"neuron": 2, "example": 3, "output": 2, "frequency": 4}
 
 MAKE = {
     contracts.distribution: lambda x: torch.softmax(x, -1),
@@ -50,7 +51,7 @@ def over(chosen: list[Equation]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("equation", chosen, ids=lambda e: e.name)
 
 
-every_equation = over(equations())
+every_equation = over(all_equations())
 
 
 def hints(equation: Equation) -> dict[str, Any]:
@@ -144,7 +145,7 @@ def smooth(equation: Equation) -> bool:
     return bool(floats(values)) and any(t.dtype != torch.bool for t in results(equation.function(**values)))
 
 
-@over([e for e in equations() if smooth(e)])
+@over([e for e in all_equations() if smooth(e)])
 def test_gradients_are_those_of_finite_differences(equation: Equation) -> None:
     values = raw(equation, lead=(2,))
     free = [name for name in values if floats({name: values[name]})]
@@ -207,7 +208,7 @@ def over_positions(equation: Equation) -> list[str]:
     return [name for name, hint in hints(equation).items() if "position" in terms(hint)[0].split()]
 
 
-@over([e for e in equations() if len(over_positions(e)) > 1])
+@over([e for e in all_equations() if len(over_positions(e)) > 1])
 def test_support_beyond_the_sequence_is_named(equation: Equation) -> None:
     """Two arguments over the same positions must have the same length."""
     arguments = legal(equation, raw(equation))

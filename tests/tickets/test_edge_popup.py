@@ -11,7 +11,8 @@ from grokscope.fleet.program import Program
 from grokscope.optim.adamw import AdamW
 from grokscope.optim.muon import Muon
 from grokscope.optim.sgd import SGD
-from grokscope.theory import edge_popup_mask, edge_popup_update
+from grokscope.papers.grokking_tickets.equations import edge_popup_update
+from grokscope.theory import edge_popup_mask
 from grokscope.tickets import Origin
 from grokscope.tickets.edge_popup import EdgePopup, straight_through
 
@@ -87,6 +88,6 @@ def test_a_run_that_goes_on_keeps_its_scores(tiny):
 
 
 def test_it_needs_an_optimizer_that_works_weight_by_weight(tiny):
-    with pytest.raises(ConfigError, match="every weight by itself"):
+    with pytest.raises(ConfigError, match="every weight independently"):
         replace(tiny, ticket=EdgePopup(run="r"), optim=Muon()).check()
     replace(tiny, ticket=EdgePopup(run="r"), optim=SGD()).check()

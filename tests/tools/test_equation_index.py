@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from matplotlib.mathtext import MathTextParser
 
-from grokscope.theory import equations
-from tools.equation_index import PAGE, ROOT, TABLE, Claim, claims, main, problems
+from grokscope.papers import all_equations
+from tools.equation_index import PAGE, ROOT, TABLE, MarkedTest, main, marked_tests, problems
 
 
 def test_nothing_is_missing_and_nothing_is_stale(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check"]) == 0, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("equation", equations(), ids=lambda e: e.name)
+@pytest.mark.parametrize("equation", all_equations(), ids=lambda e: e.name)
 def test_formulas_are_typeset(equation) -> None:
     tex = re.sub(r"\\[lr]([Vv]ert)", r"\\\1", equation.tex)  # matplotlib has no left and right bars
     MathTextParser("path").parse(f"${tex}$")
@@ -30,7 +30,7 @@ def test_formulas_are_typeset(equation) -> None:
 TEST = """
 import pytest
 from hypothesis import given
-from grokscope.theory import kl_logit_gradient
+from grokscope.theory import (kl_logit_gradient)
 
 @pytest.mark.equation("structural-inference", "45")
 def test_by_hand():
@@ -47,25 +47,25 @@ def test_of_nothing():
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> list[Claim]:
+def written(tmp_path: Path) -> list[MarkedTest]:
     (tmp_path / "test_some.py").write_text(TEST)
-    return claims(tmp_path)
+    return marked_tests([tmp_path], tmp_path)
 
 
-def test_claims_are_read_from_the_tests(written: list[Claim]) -> None:
+def test_marks_are_read_from_the_tests(written: list[MarkedTest]) -> None:
     assert [(c.test.split("::")[1], c.numbers, c.random) for c in written] == [
         ("test_by_hand", ("45",), False),
         ("test_at_random", ("45", "99"), True),
     ]
 
 
-def test_what_is_wrong_is_said(written: list[Claim]) -> None:
-    (known,) = [e for e in equations() if e.name == "kl_logit_gradient"]
+def test_what_is_wrong_is_said(written: list[MarkedTest]) -> None:
+    (known,) = [e for e in all_equations() if e.name == "kl_logit_gradient"]
     said = problems([known], written)
     where = written[1].test
     assert said == [
-        f"{where} claims structural-inference 45 but does not call kl_logit_gradient",
-        f"{where} tests structural-inference 99, which no function claims",
+        f"{where} is marked with structural-inference 45 but does not call kl_logit_gradient",
+        f"{where} is marked with structural-inference 99, which no function has",
     ]
     assert problems([known], written[:1]) == ["structural-inference 45 (kl_logit_gradient): no property test"]
     assert problems([known], [])[0].endswith("no test with a case computed by hand")
@@ -98,13 +98,17 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_command_lists_every_equation() -> None:
     table = json.loads(run("--json").stdout)
-    assert {(r["paper"], *r["numbers"]) for r in table} == {(e.paper, *e.numbers) for e in equations()}
-    assert all({"statement", "function", "tested", "tightest_ratio"} <= set(row) for row in table)
+    assert {(r["paper"], *r["numbers"]) for r in table} == {(e.paper, *e.numbers) for e in all_equations()}
+    assert all({"statement", "function", "used_by", "tested", "tightest_ratio"} <= set(row) for row in table)
 
 
 def test_the_command_shows_one() -> None:
     shown = run("45").stdout
-    assert "grokscope.theory.kl_logit_gradient" in shown and "tests/theory/test_acceleration.py::" in shown
+    assert (
+        "    used by: src/grokscope/papers/structural_inference/equations/acceleration.py, src/grokscope/priors/noise.py"
+        in shown
+    )
+    assert "grokscope.theory.kl_logit_gradient" in shown and "tests/theory/test_attention.py::" in shown
     assert shown.startswith("structural-inference 45\n")
 
 

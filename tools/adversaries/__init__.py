@@ -1,7 +1,7 @@
 """Adversaries: for each inequality, a search for the case that comes closest to breaking it, or breaks it.
 
 An adversary turns a vector of free numbers into a legal case and returns how much of the bound that case uses: 1 is tight,
-above 1 is a violation. `python -m tools.adversaries` searches anew and writes what it found, with the numbers that
+above 1 is a violation. `python -m tools.adversaries` repeats the search and writes what it found, with the numbers that
 attain it, to `tightness.json`.
 """
 

@@ -1,4 +1,4 @@
-"""`python -m tools.adversaries`: search anew, write tightness.json beside this file."""
+"""`python -m tools.adversaries`: repeat the search, write tightness.json next to this file."""
 
 from __future__ import annotations
 

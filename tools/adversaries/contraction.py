@@ -5,15 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from grokscope.theory.contraction import (
+from grokscope.papers.structural_inference.equations import (
     adamw_step_bound,
     adamw_step_bound_exact,
     contraction_bound,
     decoupled_growth,
+    free_decay_time,
     lion_step_bound,
     muon_step_bound,
+    norm_envelope,
+    plateau_length,
 )
-from grokscope.theory.plateau import free_decay_time, norm_envelope, plateau_length
 
 from .base import adversary, split
 

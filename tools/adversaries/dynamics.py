@@ -10,21 +10,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from grokscope.theory.acceleration import (
+from grokscope.papers.structural_inference.equations import (
+    attention_logits,
     delay_bound,
     divergence_envelope,
+    divergence_flow,
     local_pl_constant,
+    logit_variance_bound,
     pl_constant,
     sparse_divergence_envelope,
 )
-from grokscope.theory.attention import attention_logits, divergence
-from grokscope.theory.extensions import logit_variance, logit_variance_bound
+from grokscope.theory import divergence, logit_variance
 
 from .base import adversary, split
 
 
 def squared_distance(target: Tensor, attention: Tensor) -> Tensor:
-    return (target - attention).square().sum(-1)
+    """‖α − α*‖²"""
+    return -divergence_flow(attention, target, torch.ones(()))
 
 
 @adversary("50", size=6)

@@ -10,23 +10,23 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from grokscope.theory.attention import divergence
-from grokscope.theory.conditions import (
-    least_mass,
-    necessary_divergence,
-    output_separation,
-    pair_condition,
-    separation_bound,
-    threshold,
-)
-from grokscope.theory.geometry import centroid_gap, difference_bound, difference_bound_tight, value_separation
-from grokscope.theory.norms import residual_lipschitz, sampled_lipschitz, two_layer_lipschitz
-from grokscope.theory.separation import (
+from grokscope.papers.structural_inference.equations import (
     aligned_lower_bound,
+    centroid_gap,
+    difference_bound,
+    difference_bound_tight,
     difference_lower_bound,
     injectivity_margin,
     mismatched_lower_bound,
+    necessary_divergence,
+    output_separation,
+    pair_condition,
+    sampled_lipschitz,
+    separation_bound,
+    threshold,
+    value_separation,
 )
+from grokscope.theory import divergence, least_mass, residual_lipschitz, two_layer_lipschitz
 
 from .base import adversary, split
 

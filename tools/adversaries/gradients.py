@@ -7,18 +7,21 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from grokscope.theory.attention import pooled
-from grokscope.theory.explaining_away import (
+from grokscope.papers.structural_inference.equations import (
     logit_gradient,
+    logit_gradient_cauchy_schwarz,
+    pooled,
+    residual_bound_sharp,
+)
+from grokscope.theory import (
     logit_gradient_bound,
     logit_gradient_bound_closed,
-    logit_gradient_cauchy_schwarz,
     representation_gradient_bound,
     residual_bound,
-    residual_bound_sharp,
+    spectral_norm,
+    two_layer_lipschitz,
     value_gap_bound,
 )
-from grokscope.theory.norms import spectral_norm, two_layer_lipschitz
 
 from .base import adversary, split
 

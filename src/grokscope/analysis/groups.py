@@ -1,7 +1,7 @@
 """Groups of runs: how soon each arm grokked, how far its runs spread, how many have not, and whether arms differ.
 
 Every summary counts the runs that have not grokked: the median is Kaplan–Meier's, so they pull it up instead of
-dropping out of it. Quartiles, extremes and τ_grok describe the runs that did grok, beside their
+dropping out of it. Quartiles, extremes and τ_grok describe the runs that grokked, together with their
 number.
 """
 
@@ -23,7 +23,7 @@ def summarise(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_gro
     """One row per arm, in the order in which the arms first occur.
 
     runs   one row per run with the columns of `by`, `time`, `end`, and `t_mem` and `tau_grok` if known
-    by     the column or columns that tell arms apart
+    by     the column or columns that distinguish arms
     time   when the run grokked, missing if it has not; another clock is possible, e.g. seconds_to_grok
     end    on the same clock, where a run that has not grokked is censored
 
@@ -71,7 +71,7 @@ def compare(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_grok"
     """Log-rank test between all arms, and between each two with Holm's correction. Arguments as in `summarise`."""
     arms = {arm: _sample(table, time, end) for arm, table in _arms(runs, by, time, end).items()}
     if len(arms) < 2:
-        raise ConfigError("by", f"{by} tells only {len(arms)} arm apart; a comparison needs two")
+        raise ConfigError("by", f"{by} distinguishes only {len(arms)} arm; a comparison needs two")
     rows = []
     for arm, other in combinations(arms, 2):
         test = log_rank(arms[arm], arms[other])
@@ -89,7 +89,7 @@ def _arms(runs: pd.DataFrame, by: str | Sequence[str], time: str, end: str) -> d
                 column, f"the table of runs has no such column. {nearest(column, map(str, runs.columns))}"
             )
     if runs.empty:
-        raise ConfigError("runs", "there are none to summarise")
+        raise ConfigError("runs", "no runs to summarise")
     # A missing value is an arm too: "no prior" has no prior target.
     grouped = runs.groupby(columns[0] if len(columns) == 1 else columns, sort=False, dropna=False)
     return dict(iter(grouped))

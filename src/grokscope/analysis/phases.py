@@ -96,7 +96,7 @@ class Phases:
         """One plain sentence per phase.
 
         criterion   the one that t_mem and t_grok were found by
-        status      that of the run; "never" is said only of a run that was trained to its last epoch
+        status      that of the run; "never" is used only for a run that was trained to its last epoch
         """
         return [
             f"Memorisation ({criterion.describe('train accuracy')}): {self._say_time(self.t_mem, status)}.",
@@ -169,7 +169,7 @@ def find_phases(metrics: Metrics, criterion: Criterion = DEFAULT) -> Phases:
 
 
 def _smooth(values: np.ndarray, width: int | None = None) -> np.ndarray:
-    """Logarithm of `values`, smoothed as the header says; windows shrink at the ends."""
+    """Logarithm of `values`, smoothed as described above; windows shrink at the ends."""
     width = width or max(5, len(values) // 10) | 1  # odd, so that windows are centred
     log = pd.Series(np.log(np.maximum(values, np.finfo(np.float32).tiny)))
     median = log.rolling(width, center=True, min_periods=1).median()

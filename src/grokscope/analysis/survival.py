@@ -113,8 +113,8 @@ def log_rank(*arms: Sample) -> LogRank:
     if len(arms) < 2:
         raise ValueError("a comparison needs two or more arms")
     at_risk, grokked = _counts(arms)
-    # An event tells arms apart if runs of two arms are at risk and not all of them grok at once. An arm that is at risk
-    # at no such event ended before any: it has nothing to say.
+    # An event distinguishes arms if runs of two arms are at risk and not all of them grok at once. An arm that is at risk
+    # at no such event ended before any: it carries no information.
     telling = ((at_risk > 0).sum(axis=0) > 1) & (at_risk.sum(axis=0) > grokked.sum(axis=0))
     compared = np.flatnonzero(at_risk[:, telling].any(axis=1))
     if len(compared) < 2:
@@ -130,7 +130,7 @@ def _log_rank_of_many(at_risk: Array, grokked: Array) -> LogRank:
     at_risk_all, grokked_all = at_risk.sum(axis=0), grokked.sum(axis=0)
     share = at_risk / at_risk_all
     expected = (share * grokked_all).sum(axis=1)
-    # One run left at risk says nothing about arms: its variance is 0, and max() only avoids 0/0.
+    # A single run at risk carries no information about arms: its variance is 0, and max() only avoids 0/0.
     spread = grokked_all * (at_risk_all - grokked_all) / np.maximum(at_risk_all - 1, 1)
     covariance = np.diag((spread * share).sum(axis=1)) - (spread * share) @ share.T
     # The excesses sum to zero, so one of them is redundant.

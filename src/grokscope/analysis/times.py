@@ -2,7 +2,7 @@
 
 Structural inference (App. G.2) calls "grokking time" the first epoch with test accuracy ≥ 99 %; grokking tickets takes
 t_mem and t_gen at 95 % and their ratio τ_grok = t_gen / t_mem. Accuracy can touch a threshold and fall back, so the
-default is the first epoch from which it is held. The papers' own clock is "first"; its times stand beside the others.
+default is the first epoch from which it is held. The papers' own clock is "first"; its times are reported as well.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Criterion:
     """first: the first evaluation at or above the threshold. held: the first one from which the accuracy stays there for
     `window` epochs. stable: the first one from which it never falls below again until the end of the run."""
     window: int = 100
-    """Epochs for which "held" asks; 0 is the same as "first"."""
+    """Number of epochs required by "held"; 0 is the same as "first"."""
 
     def __post_init__(self) -> None:
         if self.clock not in get_args(ClockName):
@@ -125,15 +125,19 @@ class Times:
     @property
     def tau_grok(self) -> float | None:
         """τ_grok = t_gen / t_mem at 95 %, as in grokking tickets; None when either is missing or t_mem is 0."""
-        return self.t_gen_95 / self.t_mem_95 if self.t_gen_95 is not None and self.t_mem_95 else None
+        if self.t_gen_95 is None or not self.t_mem_95:
+            return None
+        from ..theory import grokking_ratio  # imports PyTorch: only when a ratio is needed
+
+        return float(grokking_ratio(self.t_gen_95, self.t_mem_95))
 
     def to_dict(self) -> dict[str, int | float | None]:
-        """All of it as one row of a table of runs."""
+        """One row of a table of runs."""
         return {**asdict(self), "tau_grok": self.tau_grok}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Times:
-        """What `to_dict` wrote, among other things."""
+        """The inverse of `to_dict`; other keys are ignored."""
         return cls(**{field.name: plain[field.name] for field in fields(cls)})
 
 

@@ -1,4 +1,4 @@
-"""What may be said of a time that a run does not have: "never" only of a run that was trained to its last epoch."""
+"""How to describe a time that a run did not reach: "never" only if it was trained to its last epoch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def unreached(status: str, epoch: int, reached: str = "") -> str:
 
 
 def unreached_word(status: str) -> str:
-    """The same for a cell of a table that has the status and the last epoch beside it."""
+    """The same for a cell of a table that also has the status and the last epoch."""
     return {"done": "never", "diverged": "diverged", "damaged": "–"}.get(status, "not yet")
 
 

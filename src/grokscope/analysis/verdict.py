@@ -3,7 +3,7 @@
 Structural inference claims that without a prior a network memorises long before it generalises (§5.1), that a prior on
 where to look removes the delay (Thm 5.2), and that a prior on the wrong places lets it memorise but never generalise
 (Fig. 2). Each claim is decided from the runs, and each sentence says what was seen, whether or not it is what the
-paper says. Only of runs that were trained to their last epoch is it said that they never generalised.
+paper says. "Never generalised" is used only for runs that were trained to their last epoch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONG_AFTER = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What the verdict needs of one run."""
+    """The data of one run that the verdict needs."""
 
     seed: int
     t_mem: int | None
@@ -64,7 +64,7 @@ def runs_of(table: pd.DataFrame) -> list[Run]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was seen, in words, and which of the paper's claims held."""
+    """The observations as text, and which of the paper's claims held."""
 
     sentences: tuple[str, ...]
     claims: dict[str, bool]

@@ -1,6 +1,6 @@
-"""How fast the fleet is: beside a plain training loop timed in the same run, beside what the device allows, and as things grow.
+"""Speed of the fleet: compared with a plain training loop in the same process, with the limits of the device, and as sizes grow.
 
-A run-step is one optimizer step of one run. Both sides train the paper's default (or what is asked for) and measure at the
+A run-step is one optimizer step of one run. Both train the paper's default (or the given config) and evaluate at the
 default interval: the plain loop its losses and accuracies, the fleet all of its diagnostics.
 """
 

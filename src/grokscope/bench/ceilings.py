@@ -1,4 +1,4 @@
-"""What the device can do, measured in the same run: copying, a large square product, and the products of a step."""
+"""Limits of the device, measured in the same process: copying, a large square product, and the products of a step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUNDS = 8
 
 
 def copy_rate(device: torch.device) -> float:
-    """Bytes read and written in a second by a large copy."""
+    """Bytes read and written per second by a large copy."""
     count = 2**28 if device.type == "cuda" else 2**25
     source = torch.zeros(count, device=device)
     target = torch.empty_like(source)
@@ -29,7 +29,7 @@ def copy_rate(device: torch.device) -> float:
 
 
 def square_rate(precision: str, device: torch.device) -> float:
-    """Operations (two a multiply-add) in a second of a large square product."""
+    """Operations (two per multiply-add) per second of a large square product."""
     size = 8192 if device.type == "cuda" else 1536
     a = torch.randn(size, size, device=device, dtype=dtype_of(precision))
     return 2 * size**3 / fastest(lambda: a @ a, device, precision)
@@ -38,8 +38,8 @@ def square_rate(precision: str, device: torch.device) -> float:
 def products_seconds(
     products: Sequence[Product], lanes: int, precision: str, device: torch.device, seconds: float = 0.0
 ) -> float:
-    """Seconds that the products of one run-step take, forward and both ways back, when `lanes` runs are batched; on a GPU
-    without the time it takes to launch them.
+    """Seconds that the products of one run-step take, forward and both backward, when `lanes` runs are batched; on a GPU
+    without launch overhead.
 
     seconds   how long they are timed; 0 takes a few short rounds
     """

@@ -1,9 +1,9 @@
-"""What a step of one transformer run costs at least: multiply-adds of its matrix products, bytes that must move.
+"""The minimum cost of a step of one transformer run: multiply-adds of its matrix products, bytes that must move.
 
 Only the query position is computed where only the query attends, and what depends on (token, position) alone is a product
 over the rows of a table, so the counts are those of the cheapest known way and not of a plain loop.
 
-The first layer can be had in two ways. In "product" the pooled vector x of each example is multiplied by W_in. In "table"
+The first layer can be computed in two ways. In "product" the pooled vector x of each example is multiplied by W_in. In "table"
 the rows are multiplied by W_in first and each example pools T of the wide rows: look-ups in place of a product.
 (With causal scope the first layer is W_Q, W_K and W_V, of every position or of the table.)
 """
@@ -30,7 +30,7 @@ the gradient of the weights, and its own gradient written and read."""
 
 
 class Product(NamedTuple):
-    """A product [rows × inner] · [inner × columns], forward once and backward twice, `batch` of them a run-step."""
+    """A product [rows × inner] · [inner × columns], forward once and backward twice, `batch` of them per run-step."""
 
     name: str
     rows: int
@@ -58,10 +58,10 @@ def products(config: RunConfig, first_layer: FirstLayer = "product") -> list[Pro
         Product("attention logits of the table", rows, d, heads),
         Product("W_V of the table", rows, d, d),
     ]
-    if heads > 1 and model.readout == "residual":
+    if heads > 1 and model.readout.residual:
         found.append(Product("W_O", examples, d, d))
     found.append(Product("W_in", rows if first_layer == "table" else examples, d, hidden))
-    if model.readout == "minimal":
+    if not model.readout.residual:
         return [*found, Product("W_out", examples, hidden, shape.classes)]
     return [*found, Product("W_out", examples, hidden, d), Product("W_U", examples, d, shape.classes)]
 
@@ -92,12 +92,12 @@ def _causal(config: RunConfig, first_layer: FirstLayer) -> list[Product]:
 
 
 def multiply_adds(config: RunConfig, first_layer: FirstLayer = "product") -> int:
-    """Of all matrix products of a run-step."""
+    """Multiply-adds of all matrix products of a run-step."""
     return sum(product.multiply_adds for product in products(config, first_layer))
 
 
 def lookups(config: RunConfig, first_layer: FirstLayer = "product") -> int:
-    """Numbers that a run-step reads from tables (or adds to their gradient), forward once and backward twice."""
+    """Numbers that a run-step reads from tables (or adds to their gradient): forward once and backward twice."""
     model, shape = _transformer(config), config.task.shape
     width = model.heads + model.d + (model.d_mlp if first_layer == "table" else 0)
     if model.scope == "causal":
@@ -125,7 +125,7 @@ def bytes_moved(config: RunConfig) -> dict[str, int]:
 
 
 def bytes_layered(config: RunConfig, element: int = FLOAT) -> int:
-    """The same if every layer is a kernel of its own: activations (of `element` bytes a number) cross memory as well."""
+    """The same if every layer is a kernel of its own: activations (of `element` bytes per number) cross memory as well."""
     model = _transformer(config)
     activations = sum(p.batch * p.rows * p.columns for p in products(config))
     if model.scope == "query":

@@ -1,4 +1,4 @@
-"""How the cost grows: run-steps a second against each thing that can be made larger, and the limit that was counted."""
+"""Scaling: run-steps per second against each size that can grow, and the counted limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from ..figures.layout import legend, short_number
+from ..figures.panels import legend, short_number
 from ..figures.style import PAGE_WIDTH, arm_colours, styled
 
 NAMES = {
@@ -21,7 +21,7 @@ NAMES = {
     "T": "tokens in a sequence T",
     "layers": "layers (causal)",
 }
-"""Words for each axis."""
+"""Label of each axis."""
 MEASURED, LIMIT = arm_colours(["measured", "limit"]).values()
 
 
@@ -39,7 +39,7 @@ def cost_growth(rows: Sequence[Mapping[str, Any]], *, title: str) -> Figure:
     for ax in list(grid.flat)[len(axes) :]:
         ax.remove()
     for row_of_panels in grid:
-        row_of_panels[0].set_ylabel("run-steps a second")
+        row_of_panels[0].set_ylabel("run-steps per second")
     grid[0, 0].set_yscale("log")
     _decades(grid[0, 0].yaxis, grid[0, 0].get_ylim())
     figure.suptitle(title)
@@ -66,8 +66,8 @@ def _panel(ax: Axes, axis: str, rows: Sequence[Mapping[str, Any]]) -> None:
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_locator(NullLocator())
     lanes = {row["lanes"] for row in rows}
-    beside = f", {lanes.pop()} lanes" if len(lanes) == 1 else ""
-    ax.set_xlabel(NAMES[axis] + beside.replace(", 1 lanes", ", 1 lane"))
+    count = f", {lanes.pop()} lanes" if len(lanes) == 1 else ""
+    ax.set_xlabel(NAMES[axis] + count.replace(", 1 lanes", ", 1 lane"))
 
 
 def _decades(axis: Axis, limits: tuple[float, float]) -> None:

@@ -1,4 +1,4 @@
-"""The fleet's own loop, timed: steps with or without the evaluations that training has."""
+"""Timing of the fleet's own loop: steps with or without the evaluations of training."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from ..config import RunConfig
 
 WINDOW = 0.3
-"""Seconds that are timed at a time."""
+"""Length of a timing window in seconds."""
 SEEDS = 8
-"""Speed does not depend on what the data says: a few seeds serve many lanes."""
+"""Speed does not depend on the data: a few seeds serve many lanes."""
 
 
 class FleetLoop:
-    """`lanes` seeds at once, as training has them: stacked on a GPU, one per worker on a CPU."""
+    """`lanes` seeds at once, as in training: stacked on a GPU, one per worker on a CPU."""
 
     def __init__(self, config: RunConfig, lanes: int, device: torch.device):
         self.lanes, self.device = lanes, device
@@ -74,7 +74,7 @@ def _loaded(config: RunConfig, seeds: Sequence[int], device: torch.device) -> Pr
 
 
 def _drain(queue: deque[tuple[Program, threading.Lock]], work: Callable[[Program], object], team: Team) -> None:
-    """A worker: it takes whatever comes next, and a lane has one step at a time."""
+    """A worker takes the next lane in the queue; a lane runs one step at a time."""
     while True:
         try:
             program, turn = queue.popleft()
@@ -86,7 +86,7 @@ def _drain(queue: deque[tuple[Program, threading.Lock]], work: Callable[[Program
 
 def fastest_window(call: Callable[[], object], seconds: float, device: torch.device, window: float = 0.0) -> float:
     """Seconds of one call. Windows of WINDOW seconds (or `window`, or one call) are timed for `seconds`, and the fastest counts:
-    what else a machine does can only slow it down. What is compared has windows of the same length."""
+    other work on the machine can only slow it down. Compared timings use windows of the same length."""
 
     def spent(calls: int) -> float:
         begin = time.perf_counter()
@@ -106,7 +106,7 @@ def fastest_window(call: Callable[[], object], seconds: float, device: torch.dev
 
 
 def seconds_per_epoch(loop: FleetLoop, seconds: float) -> float:
-    """Of training alone, after one epoch to warm up; at least one epoch, and more for about `seconds`."""
+    """Seconds per epoch of training alone, after one warm-up epoch; at least one epoch, and more for about `seconds`."""
     loop.train(1)
     count, spent = 1, 0.0
     while True:
@@ -119,14 +119,14 @@ def seconds_per_epoch(loop: FleetLoop, seconds: float) -> float:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, or did so first: recording a graph that has no room left ends in another error."""
+    """Whether memory ran out, possibly as the cause of another error: recording a graph without free memory fails differently."""
     if isinstance(error, torch.OutOfMemoryError) or re.search("out of memory|allocate memory", str(error)):
         return True
     return error.__context__ is not None and out_of_memory(error.__context__)
 
 
 def free(device: torch.device) -> None:
-    """Hand the memory of programs that are gone back: recorded graphs hold on to it until they are collected."""
+    """Release the memory of deleted programs: recorded graphs keep it until they are collected."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()

@@ -16,7 +16,7 @@ from .counts import bytes_layered, bytes_moved, lookups, multiply_adds, products
 from .fleet import FleetLoop, fastest_window, free, out_of_memory
 from .plain import PlainLoop
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 Row = dict[str, Any]
 Loops = dict[tuple[str, int], FleetLoop]
 """By precision and lanes."""
@@ -24,11 +24,11 @@ Loops = dict[tuple[str, int], FleetLoop]
 EPOCHS = 4
 """Epochs of all lanes at a time: workers that share an odd number of lanes are seldom idle."""
 ROUNDS = 8
-"""How often a CPU goes through all that is timed."""
+"""Number of rounds over all timings on a CPU."""
 
 
 def silent(what: str) -> None:
-    """Say nothing of what is timed."""
+    """Report nothing."""
 
 
 def bench(
@@ -38,9 +38,9 @@ def bench(
     *,
     precisions: Sequence[str] = ("float32",),
     seconds: float = 5.0,
-    tell: Tell = silent,
+    notify: Notify = silent,
 ) -> dict[str, Any]:
-    """How many run-steps a second, beside the plain loop and beside what the device allows.
+    """Run-steps per second of the fleet, of the plain loop, and the limits of the device.
 
     All are timed equally long and in turn, on a CPU several times, and the fastest window of each counts.
     """
@@ -52,16 +52,16 @@ def bench(
     rounds = 1 if device.type == "cuda" else ROUNDS
     for turn in range(rounds):
         again = f" ({turn + 1} of {rounds})" if rounds > 1 else ""
-        tell("plain loop" + again)
+        notify("plain loop" + again)
         now = timed(loop.step, loop.evaluate, seconds / rounds, device)
         plain = now if plain is None else (min(plain[0], now[0]), min(plain[1], now[1]))
         for precision, count in asked:
-            tell(f"{count} lanes, {precision}{again}")
+            notify(f"{count} lanes, {precision}{again}")
             row = fleet_row(in_precision(config, precision), count, device, seconds / rounds, loops)
             best[precision, count] = faster(best.get((precision, count)), row, config)
     assert plain is not None
     plain_rate = 1 / (plain[0] + plain[1] / config.log.every)
-    tell("what the device can do")
+    notify("limits of the device")
     ceilings: dict[str, Any] = {
         "copy_bytes_per_s": copy_rate(device),
         "square_operations_per_s": {precision: square_rate(precision, device) for precision in precisions},
@@ -87,7 +87,7 @@ def in_precision(config: RunConfig, name: str) -> RunConfig:
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """What the numbers were measured on and with."""
+    """The machine and versions of a measurement."""
     from .. import __version__
 
     name = device_name(device) if device.type == "cuda" else f"{platform.machine()} CPU"
@@ -96,7 +96,7 @@ def machine(device: torch.device) -> dict[str, Any]:
 
 
 def counts(config: RunConfig) -> dict[str, Any]:
-    """What a run-step costs at least, as `counts.py` counts it."""
+    """The minimum cost of a run-step, as counted in `counts.py`."""
     moved = bytes_moved(config)
     counted: dict[str, Any] = {
         "examples": config.batch_size or config.task.shape.train_size,
@@ -113,9 +113,9 @@ def counts(config: RunConfig) -> dict[str, Any]:
 def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: float, loops: Loops | None = None) -> Row:
     """The fleet at one lane count, and the matrix products of its step by themselves; numbers are missing where memory ran out.
 
-    loops   from earlier turns; None keeps none, as a GPU has no room for all
+    loops   from earlier rounds; None keeps none, since they do not all fit on a GPU
 
-    diagnostics   share of the time that goes into evaluations at the config's interval
+    diagnostics   fraction of the time spent on evaluations at the config's interval
     step_s        seconds of a run-step, evaluations not counted
     look_s        seconds of an evaluation of one run
     products_s    seconds of its matrix products
@@ -152,7 +152,7 @@ def timed(
 
 
 def with_rates(row: Row, config: RunConfig) -> Row:
-    """What follows from the seconds of a step, of an evaluation and of the products."""
+    """Rates derived from the seconds of a step, of an evaluation and of the products."""
     looks = row["look_s"] / config.log.every / config.steps_per_epoch
     return row | {
         "run_steps_per_s": 1 / (row["step_s"] + looks),
@@ -162,7 +162,7 @@ def with_rates(row: Row, config: RunConfig) -> Row:
 
 
 def faster(one: Row | None, other: Row, config: RunConfig) -> Row:
-    """Of two timings of the same, the fastest of each part; a gap where memory ran out."""
+    """The fastest of two timings for each part; missing where memory ran out."""
     if one is None or one["step_s"] is None or other["step_s"] is None:
         return other
     return with_rates(
@@ -171,5 +171,5 @@ def faster(one: Row | None, other: Row, config: RunConfig) -> Row:
 
 
 def limit(products_s: float, bytes_: int, copy_bytes_per_s: float) -> float:
-    """Run-steps a second if nothing but the products (at their measured rate) or the memory (at the rate of a copy) took time."""
+    """Run-steps per second if only the products (at their measured rate) or the memory (at the rate of a copy) took time."""
     return 1 / max(products_s, bytes_ / copy_bytes_per_s)

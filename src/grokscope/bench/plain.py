@@ -1,4 +1,4 @@
-"""The plain training loop that the fleet is held against: eager PyTorch, one run, every position computed."""
+"""The plain training loop that the fleet is compared with: eager PyTorch, one run, every position computed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PlainTransformer(nn.Module):
-    """The default transformer as a script would have it: nothing shared between examples."""
+    """The default transformer as in a simple script: nothing is shared between examples."""
 
     def __init__(self, config: RunConfig):
         super().__init__()
@@ -41,7 +41,7 @@ class PlainTransformer(nn.Module):
 
 
 class PlainLoop:
-    """Trains one run in the ordinary way."""
+    """Trains one run with a plain loop."""
 
     def __init__(self, config: RunConfig, device: torch.device):
         _check(config)
@@ -71,9 +71,9 @@ class PlainLoop:
 
 
 def _check(config: RunConfig) -> None:
-    """Raise ConfigError where the plain loop would train something else than the fleet."""
+    """Raise ConfigError if the plain loop would not train the same run as the fleet."""
     model = config.model
     if not isinstance(model, Transformer) or model != Transformer(d=model.d, d_mlp=model.d_mlp):
         raise ConfigError("model", "bench times the default transformer; only model.d and model.d_mlp can be changed")
     if not isinstance(config.optim, AdamW) or config.batch_size or config.task.shape.every_position:
-        raise ConfigError("bench", "times full-batch AdamW on a task that is answered at the last position")
+        raise ConfigError("bench", "only full-batch AdamW on a task that is answered at the last position can be timed")

@@ -1,4 +1,4 @@
-"""A stored measurement as tables: what was measured, what the device allows, the targets, how the cost grows."""
+"""A stored measurement as tables: speed, limits of the device, targets, scaling."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def _fleet(measured: Measured) -> Table:
         "of limit",
     )
     note = (
-        "× one lane: time of a step of all lanes, in steps of one. diagnostics: share of the time spent on evaluations, all "
-        "measures included. step ÷ products: time of a step over that of its matrix products alone, batched alike. limit: "
-        "run-steps/s if the products, or the bytes that must move, were all that takes time."
+        "× one lane: time of a step of all lanes, in steps of one. diagnostics: fraction of the time spent on evaluations, "
+        "including all measures. step ÷ products: time of a step over that of its matrix products alone, batched alike. limit: "
+        "run-steps/s if only the products, or the bytes that must move, took time."
     )
-    return Table("Run-steps a second", header, [("plain loop", "1", short(plain), "1", *[""] * 5), *rows], note)
+    return Table("Run-steps per second", header, [("plain loop", "1", short(plain), "1", *[""] * 5), *rows], note)
 
 
 def _ceilings(measured: Measured) -> Table:
@@ -90,7 +90,7 @@ def _ceilings(measured: Measured) -> Table:
             best = min(done, key=lambda row: row["products_s"])
             words = f"{si(operations / best['products_s'])} operations/s at {best['lanes']} lanes"
             rows.append((f"products of a run-step, {precision}", words))
-    return Table("What the device allows", ("", ""), rows)
+    return Table("Limits of the device", ("", ""), rows)
 
 
 def _targets(measured: Measured) -> Table:
@@ -126,17 +126,17 @@ def _targets(measured: Measured) -> Table:
 
 
 def _scaling(rows: Iterable[Measured]) -> Table:
-    told = []
+    cells = []
     for row in rows:
         name = (row["axis"], f"{row['value']:,}", f"{row['lanes']:,}")
         if row["note"]:
-            told.append((*name, row["note"], "", ""))
+            cells.append((*name, row["note"], "", ""))
         else:
             share = f"{row['run_steps_per_s'] / row['limit']:.0%}"
-            told.append((*name, short(row["run_steps_per_s"]), short(row["limit"]), share))
+            cells.append((*name, short(row["run_steps_per_s"]), short(row["limit"]), share))
     header = ("axis", "value", "lanes", "run-steps/s", "limit", "of limit")
     note = "Training alone, without evaluations; d with an MLP of 4d, layers with causal attention."
-    return Table("How the cost grows", header, told, note)
+    return Table("Scaling", header, cells, note)
 
 
 def as_markdown(table: Table) -> str:
@@ -172,7 +172,7 @@ def si(value: float) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """Five significant digits of every number: the rest is noise."""
+    """Round every number to five significant digits; the rest is noise."""
     if isinstance(value, float):
         return float(f"{value:.5g}")
     if isinstance(value, dict):

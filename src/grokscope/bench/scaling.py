@@ -1,4 +1,4 @@
-"""How the cost grows: run-steps a second against lanes, modulus, width, sequence length and layers, beside the counted limit."""
+"""Scaling: run-steps per second against lanes, modulus, width, sequence length and layers, with the counted limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import ConfigError
 from .ceilings import copy_rate, products_seconds, square_rate
 from .counts import bytes_moved, multiply_adds, products
 from .fleet import FleetLoop, free, out_of_memory, seconds_per_epoch
-from .measure import Row, Tell, limit, silent
+from .measure import Notify, Row, limit, silent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +28,9 @@ LANES = {"cpu": 1, "cuda": 64}
 """Of all axes but the lanes."""
 MOST_LANES = {"cpu": 64, "cuda": 1024}
 PATIENCE = 5.0
-"""A point is left out if one epoch of it is expected to take longer than so many times the seconds of a point."""
+"""A point is skipped if one epoch is expected to take longer than this many times the seconds per point."""
 SLOWER = 3.0
-"""How much longer than its products at the rate of a large square one a step is expected to take."""
+"""Expected time of a step, as a multiple of its products at the rate of a large square product."""
 
 
 class Point(NamedTuple):
@@ -41,7 +41,7 @@ class Point(NamedTuple):
 
 
 def points(config: RunConfig, kind: str) -> Iterator[Point]:
-    """All points of all axes that the config's task and model know."""
+    """All points of all axes that the config's task and model have."""
     for axis, values in AXES.items():
         for value in values:
             lanes = value if axis == "lanes" else LANES[kind]
@@ -55,7 +55,7 @@ def points(config: RunConfig, kind: str) -> Iterator[Point]:
 
 
 def settings(config: RunConfig, axis: str, value: int) -> dict[str, Any]:
-    """What is changed to go to a place on an axis. The MLP is four times as wide as d; T counts operands, distractors and "="."""
+    """The settings of a point on an axis. The MLP is four times as wide as d; T counts operands, distractors and "="."""
     if axis == "T":
         shape, distractors = config.task.shape, getattr(config.task, "distractors", 0)
         return {"task.distractors": value - (shape.length - distractors)}
@@ -68,18 +68,18 @@ def settings(config: RunConfig, axis: str, value: int) -> dict[str, Any]:
     return changed[axis]
 
 
-def scaling(config: RunConfig, device: torch.device, *, seconds: float = 2.0, tell: Tell = silent) -> list[Row]:
-    """A row a point: run-steps a second of training alone (no evaluations) and the limit; a point that could not be timed has a
-    note in place of numbers. What several axes share is timed once."""
+def scaling(config: RunConfig, device: torch.device, *, seconds: float = 2.0, notify: Notify = silent) -> list[Row]:
+    """One row per point: run-steps per second of training alone (no evaluations) and the limit; a point that could not be timed
+    has a note instead of numbers. Points shared by several axes are timed once."""
     copied, square = copy_rate(device), square_rate(config.precision, device)
     known: dict[tuple[int, RunConfig], Row] = {}
     rows = []
     for axis, value, lanes, own in points(config, device.type):
         if (lanes, own) not in known:
-            tell(f"{axis} = {value}")
+            notify(f"{axis} = {value}")
             expected = SLOWER * own.steps_per_epoch * lanes * 2 * multiply_adds(own) / square
             if expected > PATIENCE * seconds:
-                known[lanes, own] = _without(f"left out: an epoch would take about {expected:.0f} s")
+                known[lanes, own] = _without(f"skipped: an epoch would take about {expected:.0f} s")
             else:
                 known[lanes, own] = _timed(own, lanes, device, seconds, copied)
         rows.append({"axis": axis, "value": value, "lanes": lanes, "precision": own.precision, **known[lanes, own]})

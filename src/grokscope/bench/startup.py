@@ -14,8 +14,8 @@ IMPORT = "import time; begin = time.perf_counter(); import {}; print(time.perf_c
 
 
 def startup(repeats: int = 5) -> dict[str, float]:
-    """Median seconds of `grokscope --help` as a whole and of `import grokscope`; `import torch` once, apart: the first
-    two do without it. Bytecode is kept in a folder of its own, written by a first process that is not counted."""
+    """Median seconds of `grokscope --help` and of `import grokscope`; `import torch` is timed once, separately: the first
+    two do not import it. Bytecode is cached in a separate folder, written by a first process that is not timed."""
     with tempfile.TemporaryDirectory() as folder:
         env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         env["PYTHONPYCACHEPREFIX"] = folder

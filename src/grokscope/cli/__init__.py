@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 from typing import NoReturn
 
 from ..errors import GrokscopeError, nearest
+from ..loading import error_lines
 from .app import app
 from .front import COMMANDS, register
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run a command; every error a user can mend is one line on stderr and exit code 2."""
+    """Run a command. An error that a user can correct is one line on stderr and exit code 2; an error in a file of the user's
+    own is three lines: the place, the line of code, the error. GROKSCOPE_TRACEBACK=1 shows whole tracebacks instead."""
     register(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(args=arguments, standalone_mode=False)
     except GrokscopeError as error:
-        sys.exit(_complain(str(error)))
+        sys.exit(_complain(str(error), error))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
@@ -24,20 +28,27 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sys.stderr.close()
         sys.exit(0)
     except Exception as error:
-        if not hasattr(error, "format_message"):  # a usage error of the option parser has it
+        if hasattr(error, "format_message"):  # a usage error of the option parser
+            sys.exit(_complain(_usage(error.format_message()), error))
+        if (lines := error_lines(error)) is None:
             raise
-        sys.exit(_complain(_usage(error.format_message())))
+        sys.exit(_complain("\n".join(lines), error))
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _complain(message: str) -> int:
-    print(message, file=sys.stderr)
+def _complain(message: str, error: Exception) -> int:
+    if os.environ.get("GROKSCOPE_TRACEBACK", "0") not in ("", "0"):
+        traceback.print_exception(error)
+    else:
+        print(message, file=sys.stderr)
     return 2
 
 
 def _usage(message: str) -> str:
     """One line, with the nearest command where the command is unknown."""
     message = " ".join(message.split())
+    if message.startswith("No such option: --load"):
+        return "--load: belongs before the command, as in grokscope --load FILE.py train"
     if message.startswith("No such command"):
         word = message.split("'")[1]
         return f"no such command: {word}. {nearest(word, COMMANDS)}"

@@ -1,4 +1,4 @@
-"""The command that holds the theory against stored runs: audit."""
+"""The command that checks the theory on stored runs: audit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLOURS = {"holds": "green", "holds, empty": "yellow", "violated": "red", "not a
 @app.command()
 def audit(
     run: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN…", help="Ids of runs, or their beginnings; none means all.")
+        list[str] | None, typer.Argument(metavar="RUN", help="Ids of runs, or prefixes of them; all runs by default.")
     ] = None,
     folder: Runs = Path("runs"),
     output: Annotated[
@@ -32,16 +32,16 @@ def audit(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Hold the paper's statements against stored runs: each holds, is violated, or does not apply, with its numbers.
+    """Check the paper's statements on stored runs: each holds, is violated or does not apply, with its numbers.
 
-    Replays every checkpoint of a run (keep more of them with `--set log.keep=50`) and reads its metrics: the attention γ
-    that zero test error needs, B_γ and N before grokking, D under δ_nec, the gradient under Lemma 5.1, contraction with λ,
+    Replays every checkpoint of a run (`--set log.keep=50` keeps more of them) and reads its metrics: the attention γ that
+    zero test error requires, B_γ and N before grokking, D under δ_nec, the gradient under Lemma 5.1, contraction with λ,
     the length of the plateau, the decay of D with the prior, the delay, the four phases.
 
-    "Empty" marks a statement that holds because it asks for nothing.
+    "Empty" marks a statement that holds vacuously.
     """
     from ..analysis import DEFAULT
-    from ..papers.structural_inference.audit import audit as hold_against
+    from ..papers.structural_inference.audit import audit as check_statements
     from ..store import find_run, list_runs
 
     chosen = (
@@ -51,8 +51,8 @@ def audit(
     )
     infos = list({info.id: info for info in chosen}.values())
     if not infos:
-        raise StoreError(f"{folder}: holds no runs with measurements")
-    audits = [hold_against(info) for info in infos]
+        raise StoreError(f"{folder}: contains no runs with measurements")
+    audits = [check_statements(info) for info in infos]
     page = _write(infos, audits, output) if output else None
     if as_json:
         print(json.dumps([audit.to_dict() for audit in audits], indent=1, allow_nan=False))
@@ -94,7 +94,7 @@ def _print(info: RunInfo, found: Audit) -> None:
     table.add_column(overflow="fold")
     for statement in found.statements:
         outcome = Text(statement.outcome, style=COLOURS[statement.outcome])
-        words = Text.assemble((f"{statement.name}: ", "bold"), statement.words)
+        words = Text.assemble((f"{statement.name}: ", "bold"), statement.text)
         table.add_row(statement.number, outcome, words)
     _show(table)
 

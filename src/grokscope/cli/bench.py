@@ -1,4 +1,4 @@
-"""The command that times: bench."""
+"""The command that measures speed: bench."""
 
 from __future__ import annotations
 
@@ -23,38 +23,45 @@ PRECISION = {"cpu": "float32", "cuda": "tf32,bf16"}
 def bench(
     settings: Sets = None,
     lanes: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="Lane counts to time; by default the device decides.")
+        str | None, typer.Option(metavar="A,B,C", help="Lane counts to time; the default depends on the device.")
     ] = None,
     precision: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="Of matrix products: float32, tf32, bf16. CPU: float32, GPU: tf32,bf16."),
+        typer.Option(
+            metavar="A,B",
+            help="Precisions of matrix products: float32, tf32, bf16. Default: float32 on a CPU, tf32,bf16 on a GPU.",
+        ),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="About how long each is timed, on a CPU in eight turns.")
+        float, typer.Option(min=0.1, help="Approximate seconds per measurement; on a CPU in eight rounds.")
     ] = 5.0,
     scaling: Annotated[
-        bool, typer.Option("--scaling", help="Also against lanes, p, d, T and layers, in the first precision.")
+        bool,
+        typer.Option(
+            "--scaling", help="Also measure how the cost grows with lanes, p, d, T and layers, in the first precision."
+        ),
     ] = False,
     startup: Annotated[
-        bool, typer.Option("--startup", help="Also the start of the program in fresh processes.")
+        bool, typer.Option("--startup", help="Also time the start of the program in fresh processes.")
     ] = False,
-    demo: Annotated[bool, typer.Option("--demo", help="Also how long the demo trains.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Also time the training of the demo.")] = False,
     stored: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE.json", help="Show a stored measurement; nothing is timed.")
+        Path | None,
+        typer.Option("--from", metavar="FILE.json", help="Show a stored measurement instead of timing anything."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE.json", help="Store what was measured.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE.json", help="Write the measurement to this file.")
     ] = None,
     pictures: Annotated[
-        Path | None, typer.Option("--pictures", metavar="DIR", help="Draw the scaling as SVG and PNG.")
+        Path | None, typer.Option("--pictures", metavar="DIR", help="Draw the scaling as SVG and PNG into DIR.")
     ] = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """How fast: the fleet at several lane counts beside a plain training loop and beside what the device allows.
+    """Measure speed: the fleet at several lane counts, compared with a plain training loop and with the limit of the device.
 
-    A run-step is one optimizer step of one run. Operations and bytes of a run-step are counted; how fast the device copies
-    and multiplies matrices of those shapes is measured in the same run; the limit is the slower of the two.
+    A run-step is one optimizer step of one run. Its operations and bytes are counted, and the speed at which the device copies
+    and multiplies matrices of those shapes is measured in the same session; the limit is the slower of the two.
 
         grokscope bench --lanes 1,5 --seconds 2
 
@@ -110,27 +117,27 @@ def _measure(
     counts = _counts(lanes or LANES[place.type])
     precisions = (precision or sets.get("precision") or PRECISION[place.type]).split(",")
     for name in precisions:
-        measure.in_precision(config, name)  # complains before anything is timed
+        measure.in_precision(config, name)  # raises before anything is timed
 
-    def tell(what: str) -> None:
+    def notify(what: str) -> None:
         print(f"timing {what} …", file=sys.stderr)
 
     measured: dict[str, Any] = {"command": command_line()}
-    measured |= measure.bench(config, counts, place, precisions=precisions, seconds=seconds, tell=tell)
+    measured |= measure.bench(config, counts, place, precisions=precisions, seconds=seconds, notify=notify)
     if startup:
-        tell("start-up")
+        notify("start-up")
         measured["startup"] = start.startup()
     if demo:
-        tell("the demo")
+        notify("the demo")
         measured["demo_s"] = _demo_seconds(place)
     if scaling:
         own = measure.in_precision(config, precisions[0])
-        measured["scaling"] = growth.scaling(own, place, seconds=min(seconds / 4, 1.0), tell=tell)
+        measured["scaling"] = growth.scaling(own, place, seconds=min(seconds / 4, 1.0), notify=notify)
     return measured
 
 
 def _demo_seconds(device: torch.device) -> float:
-    """Of training the demo's runs, saving included."""
+    """Seconds to train the runs of the demo, saving included."""
     import tempfile
     import time
 
@@ -140,7 +147,7 @@ def _demo_seconds(device: torch.device) -> float:
     asked = configs(range(3))
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
-        train_all(asked, device=str(device), runs=folder, lanes=len(asked))
+        train_all(asked, device=str(device), runs=folder)
         return time.perf_counter() - begin
 
 
@@ -152,7 +159,7 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError:
         raise ConfigError("--from", f"{path} is not JSON") from None
     if "fleet" not in measured:
-        raise ConfigError("--from", f"{path} holds no measurement of grokscope bench")
+        raise ConfigError("--from", f"{path} is not a measurement of grokscope bench")
     return measured
 
 
@@ -162,5 +169,5 @@ def _counts(text: str) -> list[int]:
         if min(counts) < 1:
             raise ValueError
     except ValueError:
-        raise ConfigError("--lanes", f"{text!r} is not a list of numbers such as 1,5,16") from None
+        raise ConfigError("--lanes", f"{text!r} is not a list of positive integers such as 1,5,16") from None
     return counts

@@ -1,7 +1,7 @@
-"""The first page of help, and where each command lives.
+"""The first page of help, and the module of each command.
 
-A command's module is imported when the command is asked for, and the page draws its own panels: all modules, with the parts
-of typer and rich that render Markdown, would take twice as long as the rest of `grokscope --help`.
+A command's module is imported when the command is used, and the page draws its own panels: importing all modules, and the parts
+of typer and rich that render Markdown, would double the time of `grokscope --help`.
 """
 
 from __future__ import annotations
@@ -21,42 +21,50 @@ COMMANDS = {
     "train": ("work", "Train one configuration with several seeds, side by side."),
     "sweep": ("work", "Train every point of a grid, packed into fleets."),
     "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
-    "show": ("look", "Everything about one run: settings, phases in words, last measurements."),
+    "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
     "report": (
         "look",
-        "Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline.",
+        "Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.",
     ),
-    "list": ("look", "What can be chosen by name, with every setting, its default and its meaning."),
+    "rm": (
+        "remove",
+        "Delete stored runs: those named, those that --where and --status select, or those that are both.",
+    ),
+    "list": ("look", "List what can be chosen by name, with every setting, its default and its meaning."),
     "probe": (
         "probes",
-        "What the kept checkpoints of runs tell: how masks change, which frequencies neurons use, what the logits owe to them.",
+        "Analyse the kept checkpoints of runs: how masks change, which frequencies neurons use, how the logits depend on them.",
+    ),
+    "measure": (
+        "measure",
+        "Evaluate measures that runs were trained without, at the checkpoints that they kept.",
     ),
     "audit": (
         "audit",
-        "Hold the paper's statements against stored runs: each holds, is violated, or does not apply, with its numbers.",
+        "Check the paper's statements on stored runs: each holds, is violated or does not apply, with its numbers.",
     ),
     "equations": (
         "theory",
-        "Every equation of the papers: its number, what it says, the function that computes it, where that is tested.",
+        "List every equation of the papers: its number, its statement, the function that computes it, the tests of it.",
     ),
     "reproduce": (
         "science",
-        "Run an experiment by name: trains its arms, prints the verdicts, writes pictures and compact results.",
+        "Run an experiment by name: train its arms, print the verdicts, write figures and compact results.",
     ),
     "claims": (
         "science",
-        "The ledger: every claim with what was measured and its verdict, rebuilt from stored results without training.",
+        "Print the ledger: every claim with its measurements and its verdict, rebuilt from stored results without training.",
     ),
     "bench": (
         "bench",
-        "How fast: the fleet at several lane counts beside a plain training loop and beside what the device allows.",
+        "Measure speed: the fleet at several lane counts, compared with a plain training loop and with the limit of the device.",
     ),
 }
 """The module of each command, and the first sentence of its help, in the order of the page."""
 
 
 def register(words: Iterable[str] = tuple(COMMANDS)) -> None:
-    """Import the modules of the commands among the words; they register themselves."""
+    """Import the modules of the commands that occur in `words`; they register themselves."""
     for module in {COMMANDS[word][0] for word in words if word in COMMANDS}:
         importlib.import_module(f".{module}", __package__)
 
@@ -65,7 +73,7 @@ class Front(TyperGroup):
     """The program as a group of commands."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Usage, options and commands in the same look as the help of each command."""
+        """Usage, options and commands in the style of the help of each command."""
         from rich.console import Console
         from rich.padding import Padding
         from rich.text import Text
@@ -103,7 +111,7 @@ def _panel(title: str, rows: list[list[RenderableType]]) -> RenderableType:
 
 
 def _prose(text: str) -> RenderableType:
-    """A paragraph; what stands in backquotes is code."""
+    """A paragraph; text in backquotes is code."""
     from rich.text import Text
 
     parts = re.split(r"`([^`]*)`", text)

@@ -1,4 +1,4 @@
-"""Commands that look: runs, show, report, list."""
+"""Commands that show what there is: runs, show, report, list."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from ..errors import ConfigError, StoreError, nearest
 from ..settings import flatten
-from .app import Json, Runs, app, parse_sets
+from .app import Json, Runs, Status, Where, app, check_status, parse_sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..store import RunInfo
 
 COLUMNS = 6
-"""Settings shown in a table of runs; the seed is the last of them."""
+"""Most settings shown in a table of runs; the seed is the last of them."""
 
 FIRST = {"train accuracy": "t_mem_first", "test accuracy": "t_grok_first"}
 """The first touch of the threshold, shown beside times that another clock finds."""
@@ -35,7 +35,17 @@ COMPONENTS = {
     "tickets": "tickets",
     "measures": "measures",
     "probes": "probes",
+    "figures": "figures",
 }
+"""Where the registry of each component is."""
+PARTS = {
+    "attentions": ("attentions", "model.attention"),
+    "positions": ("position_encodings", "model.positions"),
+    "norms": ("norms", "model.norm_kind"),
+    "mlps": ("mlps", "model.mlp"),
+    "readouts": ("readouts", "model.readout"),
+}
+"""Parts of the transformer: their registry in `models.parts`, and the setting that chooses one."""
 
 Threshold = Annotated[
     float, typer.Option("--threshold", metavar="ACCURACY", help="Accuracy that counts as memorised and as grokked.")
@@ -65,12 +75,8 @@ def parse_criterion(threshold: float, clock: str, window: int) -> Criterion:
 @app.command()
 def runs(
     folder: Runs = Path("runs"),
-    where: Annotated[
-        list[str] | None, typer.Option("--where", "-w", metavar="ROOM.FIELD=VALUE", help="Only runs with this setting.")
-    ] = None,
-    status: Annotated[
-        str | None, typer.Option(help="Only runs with this status: running, stopped, done, grokked, diverged.")
-    ] = None,
+    where: Where = None,
+    status: Status = None,
     threshold: Threshold = 0.99,
     clock: Clock = "held",
     window: Window = 100,
@@ -84,7 +90,9 @@ def runs(
     from ..store import list_runs
 
     criterion = parse_criterion(threshold, clock, window)
-    found = [run for run in list_runs(folder) if status in (None, run.status) and _matches(run, parse_sets(where))]
+    check_status(status)
+    wanted = parse_sets(where, "--where")
+    found = [run for run in list_runs(folder) if status in (None, run.status) and matches(run, wanted)]
     if as_json:
         print(json.dumps(as_objects(found, criterion), indent=1))
     else:
@@ -93,14 +101,14 @@ def runs(
 
 @app.command()
 def show(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its beginning.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, or a prefix of it.")],
     folder: Runs = Path("runs"),
     threshold: Threshold = 0.99,
     clock: Clock = "held",
     window: Window = 100,
     as_json: Json = False,
 ) -> None:
-    """Everything about one run: settings, phases in words, last measurements."""
+    """Show one run: its settings, its phases in words, its last measurements."""
     from ..analysis import find_phases, run_times
     from ..store import find_run, read_metrics
 
@@ -132,18 +140,22 @@ def show(
 @app.command()
 def report(
     run: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN…", help="Ids of runs, or their beginnings; none means all.")
+        list[str] | None, typer.Argument(metavar="RUN", help="Ids of runs, or prefixes of them; all runs by default.")
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="PAGE.html", help="Where the page goes.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="PAGE.html", help="File to write.")] = Path(
         "report.html"
     ),
     folder: Runs = Path("runs"),
-    title: Annotated[str, typer.Option(help="Headline of the page.")] = "Grokking runs",
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "Grokking runs",
     threshold: Threshold = 0.99,
     clock: Clock = "held",
     window: Window = 100,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Show this figure in place of the standard ones. May be repeated."),
+    ] = None,
 ) -> None:
-    """Write one self-contained HTML page about some runs: pictures, statistics, table, the command. It works offline."""
+    """Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline."""
     from ..report.runs import build_page
     from ..store import find_run, list_runs, save_file
     from .session import command_line
@@ -155,29 +167,36 @@ def report(
         else [r for r in list_runs(folder) if r.status != "damaged" and r.summary]
     )
     unique = list({info.id: info for info in chosen}.values())
-    html, _ = build_page(unique, command=command_line(), title=title, criterion=criterion)
+    html, _ = build_page(unique, command=command_line(), title=title, criterion=criterion, figures=figure or ())
     print(save_file(output, html))
 
 
 @app.command(name="list")
 def list_(
-    room: Annotated[
+    component: Annotated[
         str,
         typer.Argument(
-            metavar="ROOM", help="tasks, models, priors, optimizers, filters, losses, tickets, measures or probes."
+            metavar="COMPONENT",
+            help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes, figures; or a part of the "
+            "transformer: attentions, positions, norms, mlps, readouts.",
         ),
     ],
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this entry.")] = None,
     as_json: Json = False,
 ) -> None:
-    """What can be chosen by name, with every setting, its default and its meaning."""
+    """List what can be chosen by name, with every setting, its default and its meaning."""
     import importlib
 
     from ..describe import entry
 
-    if room not in COMPONENTS:
-        raise ConfigError("list", f"no room is called {room!r}. {nearest(room, COMPONENTS)}")
-    registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[room]}"), room)
+    if component in PARTS:
+        name_in_parts, prefix = PARTS[component]
+        registry = getattr(importlib.import_module("grokscope.models.parts"), name_in_parts)
+    elif component in COMPONENTS:
+        registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[component]}"), component)
+        prefix = registry.field
+    else:
+        raise ConfigError("list", f"unknown component {component!r}. {nearest(component, [*COMPONENTS, *PARTS])}")
     entries = {name: registry.get(name)} if name else registry.entries()
     found = [entry(name, thing) for name, thing in entries.items()]
     if as_json:
@@ -186,11 +205,11 @@ def list_(
     for one in found:
         print(f"{one['name']}\n    {one['about']}")
         for setting in one.get("settings", []):
-            print(f"    {registry.field}.{setting['name']:<18} {setting['default']!s:<14} {setting['meaning']}")
+            print(f"    {prefix}.{setting['name']:<18} {setting['default']!s:<14} {setting['meaning']}")
 
 
 def as_objects(found: Sequence[RunInfo], criterion: Criterion | None = None) -> list[dict[str, Any]]:
-    """Runs as plain data, with the names others build on; the times by the criterion, by default the default one."""
+    """Runs as plain data: what `--json` prints. The times are those by the criterion, by default the default one."""
     from ..analysis import DEFAULT
 
     criterion = criterion or DEFAULT
@@ -224,7 +243,8 @@ def _times(run: RunInfo, criterion: Criterion) -> Times | None:
 
 
 def table_of_runs(found: Sequence[RunInfo], criterion: Criterion | None = None) -> None:
-    """A table for people; what differs between the runs has a column. The times by the criterion, by default the default one."""
+    """Print a table with a column for every setting in which the runs differ. The times are those by the criterion, by default
+    the default one."""
     from rich.console import Console
     from rich.table import Table
 
@@ -274,7 +294,8 @@ def _share(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}%"
 
 
-def _matches(run: RunInfo, wanted: dict[str, str]) -> bool:
+def matches(run: RunInfo, wanted: dict[str, str]) -> bool:
+    """Whether a run has these settings; numbers are compared by value."""
     settings = flatten(run.config)
     for name, value in wanted.items():
         if settings and name not in settings:

@@ -1,4 +1,4 @@
-"""The command that looks into checkpoints: probe."""
+"""The command that analyses kept checkpoints: probe."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 
 @app.command()
 def probe(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A probe; none lists them.")] = None,
-    run: Annotated[list[str] | None, typer.Argument(metavar="RUN…", help="Ids of runs, or their beginnings.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Name of a probe; without it, the probes are listed.")
+    ] = None,
+    run: Annotated[list[str] | None, typer.Argument(metavar="RUN", help="Ids of runs, or prefixes of them.")] = None,
     folder: Runs = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """What the kept checkpoints of runs tell: how masks change, which frequencies neurons use, what the logits owe to them.
+    """Analyse the kept checkpoints of runs: how masks change, which frequencies neurons use, how the logits depend on them.
 
-    Runs keep checkpoints when they are trained with `log.keep`. `grokscope probe` alone lists the probes.
+    A run keeps checkpoints when it is trained with `log.keep`. Without arguments, `grokscope probe`
+    lists the probes.
 
         grokscope train --set log.keep=500 --set epochs=5000
 
@@ -40,7 +43,7 @@ def probe(
         return
     look = probes.get(name)
     if not run:
-        raise ConfigError("RUN", f"name the runs that probe {name} should read; `grokscope runs` lists them")
+        raise ConfigError("RUN", f"name the runs to analyse with probe {name}; `grokscope runs` lists them")
     with few_threads():
         tables = {stored.id: look(stored) for stored in (StoredRun.find(folder, id) for id in run)}
     if as_json:
@@ -52,7 +55,7 @@ def probe(
 
 
 def _print(id: str, table: pd.DataFrame) -> None:
-    """One run's table for people."""
+    """Print the table of one run."""
     from rich.console import Console
     from rich.table import Table
 

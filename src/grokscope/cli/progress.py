@@ -1,38 +1,56 @@
-"""What a training command shows while it works: a line per run with epoch, accuracies and the time left."""
+"""What a training command shows while it works: a live table on a terminal, elsewhere one line every ten seconds."""
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
 
 from ..describe import differences
+from .live_table import Line, draw, visible_lines
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from ..config import RunConfig
     from ..fleet.engine import Lane
 
-SHOWN = 15
-"""Lines on screen; a larger fleet shows its first lanes and a count."""
-
 
 class Display:
-    """Told by the fleets about their lanes, one fleet at a time; draws a live table on a terminal, a line every ten seconds
-    elsewhere, of all fleets together."""
+    """Receives the lanes of every fleet, one fleet at a time, and shows all of them together."""
 
-    def __init__(self, configs: Sequence[RunConfig], conditions: Sequence[str] | None = None):
+    def __init__(
+        self,
+        configs: Sequence[RunConfig],
+        conditions: Sequence[str] | None = None,
+        *,
+        console: Console | None = None,
+        every: float | None = None,
+    ):
+        """
+        conditions   what each run is called
+        every        least number of seconds between two drawings
+        """
         self.total = len(configs)
         conditions = conditions or differences([config.to_dict() for config in configs])
         self.names = {c.id: f"{condition}, seed {c.seed}" for c, condition in zip(configs, conditions, strict=True)}
-        self.console = Console(stderr=True)
-        self.live = Live(console=self.console, auto_refresh=False, transient=True) if self.console.is_terminal else None
-        self.begin = self.last = time.monotonic()
+        self.console = console or Console(stderr=True)
+        on_screen = self.console.is_terminal and not self.console.is_dumb_terminal
+        self.live = Live(console=self.console, auto_refresh=False, transient=True) if on_screen else None
+        self.every = every if every is not None else 0.1 if on_screen else 10.0
+        self.begin = time.monotonic()
+        self.last = -math.inf if on_screen else self.begin
+        """When it was last drawn; a terminal shows the first evaluation at once."""
         self.lanes: dict[str, Lane] = {}
+        self.finished: dict[str, None] = {}
+        """Ids of the lanes that no longer train, in the order in which they ended."""
+        self.regression: dict[str, bool] = {}
 
     def __enter__(self) -> Display:
         if self.live:
@@ -41,23 +59,35 @@ class Display:
 
     def __exit__(self, *_: object) -> None:
         if self.live:
-            self.live.stop()
+            # stopping draws the table once more: one that cannot be drawn must not hide the results
+            with suppress(Exception):
+                self.live.stop()
 
     def update(self, lanes: list[Lane], waiting: int) -> None:
         for lane in lanes:
-            self.lanes[lane.job.config.id] = lane
+            config = lane.job.config
+            self.lanes[config.id] = lane
+            if config.id not in self.regression:
+                self.regression[config.id] = config.task.shape.regression
+            if lane.status == "running":
+                self.finished.pop(config.id, None)
+            else:
+                self.finished.setdefault(config.id)
         now = time.monotonic()
+        if now - self.last < self.every:
+            return
+        self.last = now
         if self.live:
-            if now - self.last > 0.1:
-                self.last = now
-                self.live.update(self._table(waiting), refresh=True)
-        elif now - self.last > 10:
-            self.last = now
+            self.live.update(self._table(waiting), refresh=True)
+        else:
             print(self._line(waiting), file=sys.stderr, flush=True)
+
+    def _running(self) -> list[Lane]:
+        return [lane for id, lane in self.lanes.items() if id not in self.finished]
 
     def _left(self, waiting: int) -> float:
         """Seconds to the last epoch of the last run, if none ends early and those that wait are like those in training."""
-        active = [lane for lane in self.lanes.values() if lane.status == "running" and lane.epoch]
+        active = [lane for lane in self._running() if lane.epoch]
         if not active:
             return 0.0
         whole = [lane.seconds / lane.epoch * lane.job.config.epochs for lane in active]
@@ -67,32 +97,47 @@ class Display:
         return longest + waiting * sum(whole) / len(whole) / len(active)
 
     def _line(self, waiting: int) -> str:
-        active = [lane for lane in self.lanes.values() if lane.status == "running"]
-        over = len(self.lanes) - len(active)
-        epochs = f"epoch {min(lane.epoch for lane in active)}" if active else ""
-        best = max((lane.last.get("test_accuracy", 0.0) for lane in active), default=0.0)
-        counts = f"{over} of {self.total} runs over, {len(active)} training, {waiting} waiting"
-        return f"{counts}, {epochs}, best test accuracy {best:.0%}, at most {_clock(self._left(waiting))} left"
+        running = self._running()
+        parts = [
+            f"{len(self.finished)} of {self.total} runs finished",
+            f"{len(running)} training",
+            f"{waiting} waiting",
+        ]
+        if running:
+            parts.append(f"epoch {min(lane.epoch for lane in running)}")
+            name = "R²" if all(self.regression[lane.job.config.id] for lane in running) else "accuracy"
+            best = max(_number(lane.last.get("test_accuracy")) for lane in running)
+            parts.append(f"best test {name} {best:.2f}" if name == "R²" else f"best test {name} {best:.1%}")
+        return ", ".join([*parts, f"at most {_clock(self._left(waiting))} left"])
 
-    def _table(self, waiting: int) -> Any:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for header in ("run", "epoch", "train", "test", "D", ""):
-            table.add_column(header, justify="left" if header in ("run", "") else "right")
-        for lane in list(self.lanes.values())[-SHOWN:]:
-            config, row = lane.job.config, lane.last
-            bar = "█" * round(20 * row.get("test_accuracy", 0.0))
-            state = bar if lane.status == "running" else f"{bar:<20} [bold]{lane.status}[/]"
-            numbers = (
-                (f"{100 * row['train_accuracy']:.0f} %", f"{100 * row['test_accuracy']:.0f} %", f"{row['D']:.2f}")
-                if row
-                else ("", "", "")
+    def _table(self, waiting: int) -> RenderableType:
+        """Running lanes first, then the finished ones, the most recent first."""
+        width, height = self.console.size
+        running = self._running()
+        ended = [self.lanes[id] for id in reversed(self.finished)]
+        lines = [
+            Line(
+                name=self.names[lane.job.config.id],
+                epoch=lane.epoch,
+                epochs=lane.job.config.epochs,
+                row=lane.last,
+                status=lane.status if lane.job.config.id in self.finished else "running",
+                regression=self.regression[lane.job.config.id],
             )
-            table.add_row(self.names[config.id], f"{lane.epoch} / {config.epochs}", *numbers, state)
-        hidden = f"{len(self.lanes) - SHOWN} more runs · " if len(self.lanes) > SHOWN else ""
-        queue = f"{waiting} waiting · " if waiting else ""
+            for lane in [*running, *ended]
+        ]
+        visible = visible_lines(height)
+        hidden = {"running": max(len(running) - visible, 0)}
+        hidden["finished"] = max(len(lines) - visible, 0) - hidden["running"]
+        notes = [f"{count} more {name}" for name, count in hidden.items() if count]
+        notes += [f"{waiting} waiting"] if waiting else []
         spent, left = _clock(time.monotonic() - self.begin), _clock(self._left(waiting))
-        table.caption = f"{hidden}{queue}{spent} so far · at most {left} left"
-        return table
+        return draw(lines, width=width, height=height, footer=" · ".join([*notes, spent, f"at most {left} left"]))
+
+
+def _number(value: float | None) -> float:
+    """0 for a value that is missing or NaN."""
+    return value if value is not None and value == value else 0.0
 
 
 def _clock(seconds: float) -> str:

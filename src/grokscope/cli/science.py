@@ -1,4 +1,4 @@
-"""Commands that reproduce: reproduce, claims."""
+"""Commands that reproduce papers: reproduce, claims."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError
-from .app import Device, Json, Lanes, Quiet, app
+from .app import Again, Device, Json, Lanes, Quiet, app
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,38 +24,42 @@ if TYPE_CHECKING:
     from ..store import RunInfo
     from ..store.results import Results as Stored
 
-Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder of the compact results.")]
+Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Directory of the compact results.")]
 Asked = list[tuple[str, "RunConfig"]]
 """Arms and their runs."""
 
 PRICING = 1.0
-"""Seconds for which a step of an arm is timed."""
+"""Seconds for which the steps of an arm are timed."""
 
 
 @app.command()
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME…]", help="Experiments, or patterns such as 'si-*'; none lists them."),
+        typer.Argument(metavar="NAME", help="Experiments, or patterns such as 'si-*'; without any, they are listed."),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="The paper's sizes (GPU), or minutes on two cores.")
+        bool,
+        typer.Option("--full/--quick", help="The paper's sizes (for a GPU), or sizes that take minutes on two cores."),
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="Every experiment.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Run every experiment.")] = False,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", min=1, help="Seeds per arm; by default the experiment's.")
+        int | None, typer.Option("--seeds", min=1, help="Number of seeds per arm; the default is the experiment's own.")
     ] = None,
-    runs: Annotated[Path, typer.Option("--runs", metavar="DIR", help="Folder of the runs.")] = Path("runs"),
+    runs: Annotated[
+        Path, typer.Option("--runs", metavar="DIR", help="Directory of the runs, with one folder per run.")
+    ] = Path("runs"),
     results: Results = Path("results"),
     device: Device = "auto",
     lanes: Lanes = None,
+    again: Again = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment by name: trains its arms, prints the verdicts, writes pictures and compact results.
+    """Run an experiment by name: train its arms, print the verdicts, write figures and compact results.
 
-    Several experiments are trained side by side, and runs that they share once. Goes on where it stopped.
-    `grokscope reproduce` alone lists the experiments.
+    Experiments are trained side by side, and a run that several of them share is trained once. The same command continues
+    where it stopped. Without arguments, `grokscope reproduce` lists the experiments.
     """
     from ..experiments import all_experiments
     from ..experiments.base import matching_experiments
@@ -79,9 +83,9 @@ def reproduce(
         chosen = [experiment for experiment in chosen if _has_data(experiment, asked)]
         asked = {experiment.name: asked[experiment.name] for experiment in chosen}
     everything = [one for some in asked.values() for one in some]
-    begin, before = time.perf_counter(), _steps(everything, runs)
+    begin, before = time.perf_counter(), 0 if again else _steps(everything, runs)
     spent_on = TrainingStats()
-    stored = _train(everything, runs, device, lanes, quiet or as_json, spent_on)
+    stored = _train(everything, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
     rows, drawn = [], []
     for experiment in chosen:
@@ -97,25 +101,27 @@ def reproduce(
         return
     total = training_totals(pd.concat([kept.runs for _, kept, _ in drawn]))
     print_stats(spent_on, as_json)
-    print(f"\n{now:,} optimizer steps were trained now, in {spent:,.0f} seconds.")
-    print(f"In all: {total['runs']:,} runs, {total['run_steps']:,} steps, {total['seconds']:,.0f} seconds of steps.")
+    print(f"\n{now:,} optimizer steps taken in {spent:,.0f} seconds.")
+    print(
+        f"In total: {total['runs']:,} runs, {total['run_steps']:,} steps, {total['seconds']:,.0f} seconds of training."
+    )
 
 
 def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
-    """Whether the data of all its tasks are on this machine; if not, says what is missing."""
+    """Whether the data of all its tasks are installed; if not, print what is missing."""
     try:
         for _, config in asked[experiment.name]:
             config.task.require_data()
     except ConfigError as error:
-        print(f"left out: {experiment.name}, {error}", file=sys.stderr)
+        print(f"skipped {experiment.name}: {error}", file=sys.stderr)
         return False
     return True
 
 
 def _train(
-    asked: Asked, runs: Path, device: str, lanes: int | None, quiet: bool, stats: TrainingStats
+    asked: Asked, runs: Path, device: str, lanes: int | None, again: bool, quiet: bool, stats: TrainingStats
 ) -> dict[str, RunInfo]:
-    """All runs of all experiments, those that others refer to first; by id."""
+    """Train all runs of all experiments, those that others refer to first; returns them by id."""
     from ..experiments.base import in_stages
     from .session import stop_here_if_interrupted, train_and_show
 
@@ -125,7 +131,7 @@ def _train(
     for stage in in_stages([config for _, config in wanted.values()]):
         conditions = [wanted[config.id][0] for config in stage]
         trained += train_and_show(
-            stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions, stats=stats
+            stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions, stats=stats, again=again
         )
         begun += stage
         stop_here_if_interrupted(begun, trained)
@@ -133,7 +139,7 @@ def _train(
 
 
 def _steps(asked: Asked, runs: Path) -> int:
-    """Optimizer steps that the runs have behind them."""
+    """Optimizer steps taken by the runs so far."""
     from ..store import read_run
 
     configs = {config.id: config for _, config in asked}
@@ -141,7 +147,7 @@ def _steps(asked: Asked, runs: Path) -> int:
 
 
 def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str) -> Stored:
-    """One experiment's results."""
+    """The results of one experiment."""
     from .. import __version__
     from ..analysis import DEFAULT
     from ..experiments.collect import probe_tables, run_rows, training_totals
@@ -163,7 +169,7 @@ def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[st
 
 
 def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
-    """Add what each run would have taken with the device to itself, from timing a few epochs of each arm now."""
+    """Add the time that each run would have taken alone on the device, estimated from a few epochs of each arm."""
     from ..bench.fleet import FleetLoop, seconds_per_epoch
     from ..experiments.collect import priced
     from ..ops.devices import resolve_device
@@ -176,46 +182,46 @@ def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
 @app.command()
 def claims(
     results: Results = Path("results"),
-    scale: Annotated[str, typer.Option(help="full or quick")] = "full",
-    markdown: Annotated[bool, typer.Option("--markdown", help="As a Markdown table.")] = False,
+    scale: Annotated[str, typer.Option(help="Scale of the results: full or quick.", metavar="full | quick")] = "full",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     pictures: Annotated[
-        Path | None, typer.Option("--pictures", metavar="DIR", help="Also redraw every picture into DIR.")
+        Path | None, typer.Option("--pictures", metavar="DIR", help="Also redraw every figure into DIR.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="PAGE.html", help="Also write a page with all pictures.")
+        Path | None, typer.Option("--output", "-o", metavar="PAGE.html", help="Also write a page with all figures.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """The ledger: every claim with what was measured and its verdict, rebuilt from stored results without training."""
+    """Print the ledger: every claim with its measurements and its verdict, rebuilt from stored results without training."""
     from ..experiments.clauses import KEY
-    from ..experiments.ledger import as_markdown, draw, load_shelf
+    from ..experiments.ledger import as_markdown, draw, load_ledger
 
     if scale not in ("full", "quick"):
         raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
-    shelf = load_shelf(results, scale)  # type: ignore[arg-type]
-    if shelf.older:
+    ledger = load_ledger(results, scale)  # type: ignore[arg-type]
+    if ledger.stale:
         print(
-            f"left out, stored results are older than the experiment: {', '.join(shelf.older)}; run grokscope reproduce",
+            f"skipped, stored results are stale: {', '.join(ledger.stale)}; run grokscope reproduce",
             file=sys.stderr,
         )
-    if not shelf.found:
-        raise ConfigError("--results", f"{results} holds no {scale} results yet; run grokscope reproduce")
-    rows = shelf.rows()
+    if not ledger.found:
+        raise ConfigError("--results", f"{results} contains no {scale} results yet; run grokscope reproduce")
+    rows = ledger.rows()
     if pictures:
-        draw((experiment, stored, pictures) for experiment, stored in shelf.found)
+        draw((experiment, stored, pictures) for experiment, stored in ledger.found)
     if output:
         from ..experiments.gallery import gallery
         from ..store import save_file
         from .session import command_line
 
-        save_file(output, gallery(shelf, rows, command_line()))
+        save_file(output, gallery(ledger, rows, command_line()))
     if as_json:
         print(json.dumps(rows, indent=1))
     elif markdown:
-        print(as_markdown(shelf, rows), end="")
+        print(as_markdown(ledger, rows), end="")
     else:
         _print(rows)
-        print(f"\n{shelf.summary()}\n{shelf.criteria()}\n{KEY}")
+        print(f"\n{ledger.summary()}\n{ledger.criteria()}\n{KEY}")
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""What the commands that train have in common: the display, and what is said when training was cut short."""
+"""What the commands that train have in common: notices, the display, and what is said when training was interrupted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,23 +32,39 @@ def train_and_show(
     quiet: bool,
     conditions: Sequence[str] | None = None,
     stats: TrainingStats | None = None,
+    again: bool = False,
 ) -> list[RunInfo]:
     """Train with a live display, unless quiet.
 
-    conditions   name what each run is
-    stats       what training takes is added to it
+    conditions   what each run is called
+    stats        what training takes is added to it
+    again        train from scratch what is stored already
     """
     from ..launch.local import train_all
+    from ..loading import loaded_files
+    from ..measures import measures
+    from ..store import FINISHED
+    from .measure import measure_finished, summary
+    from .notices import notices, stored_runs
     from .progress import Display
 
+    if not again:
+        for line in notices(stored_runs(configs, runs), loaded_files(), measures.entries()):
+            print(line, file=sys.stderr)
+    finished = [] if again else [run for run in stored_runs(configs, runs) if run.status in FINISHED]
+    train = partial(train_all, configs, device=device, runs=runs, lanes=lanes, stats=stats, again=again)
     if quiet:
-        return train_all(configs, device=device, runs=runs, lanes=lanes, stats=stats)
-    with Display(configs, conditions) as display:
-        return train_all(configs, device=device, runs=runs, lanes=lanes, progress=display, stats=stats)
+        trained = train()
+    else:
+        with Display(configs, conditions) as display:
+            trained = train(progress=display)
+    if added := measure_finished(finished):
+        print(summary(added), file=sys.stderr)
+    return trained
 
 
 def print_stats(stats: TrainingStats, as_json: bool) -> None:
-    """One line, if anything was trained; for machines on stderr, beside the results on stdout."""
+    """One line, if anything was trained; with --json on stderr, since stdout holds the results."""
     if stats.run_steps and as_json:
         print(json.dumps({"stats": stats.to_dict()}), file=sys.stderr)
     elif stats.run_steps:
@@ -55,12 +72,13 @@ def print_stats(stats: TrainingStats, as_json: bool) -> None:
 
 
 def stop_here_if_interrupted(configs: Sequence[RunConfig], stored: Sequence[RunInfo]) -> None:
-    """Say how to go on and leave, when some of the runs are not over."""
+    """Say how to continue and exit with 130, when some of the runs are not finished."""
     epochs = sorted(run.epoch for run in stored if run.status in ("stopped", "running"))
     if not epochs and len(stored) == len({config.id for config in configs}):
         return
     where = ""
     if epochs:
         where = f" at epoch {epochs[0]}" if epochs[0] == epochs[-1] else f" at epochs {epochs[0]} to {epochs[-1]}"
-    print(f"stopped{where}; everything is kept. To go on: {command_line()}", file=sys.stderr)
+    words = [word for word in sys.argv[1:] if word != "--again"]  # which would delete what was just trained
+    print(f"stopped{where}; everything is saved. To continue: {shlex.join(['grokscope', *words])}", file=sys.stderr)
     raise typer.Exit(130)

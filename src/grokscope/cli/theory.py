@@ -1,4 +1,4 @@
-"""The command that shows the theory: equations."""
+"""The command that lists the theory: equations."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from .app import Json, app
 @app.command()
 def equations(
     word: Annotated[
-        str | None, typer.Argument(metavar="[WORD]", help="Only those with this number, or this word anywhere.")
+        str | None,
+        typer.Argument(metavar="WORD", help="Show only equations with this number, or with this word in them."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Every equation of the papers: its number, what it says, the function that computes it, where that is tested.
+    """List every equation of the papers: its number, its statement, the function that computes it, the tests of it.
 
-    For an inequality also the tightest ratio that a search for bad cases has found: 1 is tight, above 1 breaks it.
+    For an inequality also the tightest ratio found by a search for counterexamples: 1 is tight, above 1 is a violation.
     """
     # The written index, not grokscope.theory: that would import PyTorch, and an installed package has no tests to read.
     table = json.loads(files("grokscope").joinpath("theory", "equations.json").read_text("utf-8"))
     found = [row for row in table if word is None or _matches(row, word)]
     if not found:
-        raise ConfigError("equations", f"no equation has the number {word!r} or that word in it")
+        raise ConfigError("equations", f"no equation has the number or contains the word {word!r}")
     if as_json:
         print(json.dumps(found, indent=1, ensure_ascii=False))
         return
@@ -38,6 +39,7 @@ def equations(
             print(f"    tightest ratio found: {row['tightest_ratio']:.4g}")
         if row["refuted"]:
             print(f"    not true as stated: {row['refuted']}")
+        print("    used by: " + (", ".join(row["used_by"]) or "tests only"))
         print("    tested: " + "\n            ".join(row["tested"]))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
+from .app import Again, Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
 from .session import command_line, print_stats, stop_here_if_interrupted, train_and_show
 
 if TYPE_CHECKING:
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 def demo(
     seeds: Seeds = "3",
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the page and the pictures go.")
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Directory for the page and the figures.")
     ] = Path("demo"),
     runs: Annotated[
-        Path | None, typer.Option("--runs", metavar="DIR", help="Folder of the runs; by default inside the output.")
+        Path | None,
+        typer.Option("--runs", metavar="DIR", help="Directory of the runs; by default inside the output directory."),
     ] = None,
     device: Device = "auto",
+    again: Again = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Three runs side by side: one that waits, one that is told where to look, one that is misled.
 
     Trains a small transformer on modular addition among random distractors without a prior, with a KL prior towards the
-    informative tokens, and with one towards the distractors; prints a verdict and writes a page with pictures that works offline.
+    informative tokens, and with one towards the distractors; prints a verdict and writes a page with figures that works offline.
     """
     from .. import demo as show
 
@@ -42,7 +44,13 @@ def demo(
     configs = show.configs(chosen)
     conditions = [arm for arm in show.ARMS for _ in chosen]
     stored = train_and_show(
-        configs, runs=runs, device=device, lanes=len(configs), quiet=quiet or as_json, conditions=conditions
+        configs,
+        runs=runs,
+        device=device,
+        lanes=None,
+        quiet=quiet or as_json,
+        conditions=conditions,
+        again=again,
     )
     stop_here_if_interrupted(configs, stored)
     result = show.write(stored, output, command=command_line())
@@ -55,37 +63,40 @@ def demo(
 @app.command()
 def train(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG.toml]", help="Settings; what it leaves out takes its default.")
+        Path | None, typer.Argument(metavar="CONFIG.toml", help="Settings; those it does not name keep their defaults.")
     ] = None,
     settings: Sets = None,
-    task: Annotated[str | None, typer.Option(help="Kind of task, as `grokscope list tasks` names them.")] = None,
-    model: Annotated[str | None, typer.Option(help="Kind of model.")] = None,
-    optim: Annotated[str | None, typer.Option(help="Kind of optimizer.")] = None,
-    prior: Annotated[str | None, typer.Option(help="Kind of prior.")] = None,
-    filter: Annotated[str | None, typer.Option(help="Kind of gradient filter.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Name of the task; `grokscope list tasks` shows the choices.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Name of the model.")] = None,
+    optim: Annotated[str | None, typer.Option(help="Name of the optimizer.")] = None,
+    prior: Annotated[str | None, typer.Option(help="Name of the prior.")] = None,
+    filter: Annotated[str | None, typer.Option(help="Name of the gradient filter.")] = None,
     ticket: Annotated[
         str | None,
         typer.Option(
             metavar="RUN@EPOCH",
             help="Prune by the magnitudes of a trained run and start from its initial weights. EPOCH is a number, last, "
-            "t_mem or t_grok; without @EPOCH the last. Other tickets: `--set ticket.kind=…`.",
+            "t_mem or t_grok; the default is last. Other tickets: `--set ticket.kind=…`.",
         ),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(help="Share of the weights that the ticket prunes (by default 0.6).")
+        float | None, typer.Option(help="Fraction of the weights that the ticket prunes (default: 0.6).")
     ] = None,
     loss: Annotated[str | None, typer.Option(help="Name of the loss.")] = None,
     seeds: Seeds = "1",
     runs: Runs = Path("runs"),
     device: Device = "auto",
     lanes: Lanes = None,
+    again: Again = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Train one configuration with several seeds, side by side.
 
-    The defaults are the paper's (modular addition mod 113 among two distractors). The same command again goes on where it
-    stopped, and returns at once when everything is trained.
+    The defaults are the paper's (modular addition mod 113 among two distractors). The same command continues where it
+    stopped, and returns at once when every run is finished; --again trains from scratch.
 
         grokscope train --set task.p=31 --set task.train_fraction=0.6 --set optim.lr=0.01 --set epochs=1500 --seeds 3
 
@@ -101,54 +112,52 @@ def train(
     chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
     config = read_config(file, chosen | parse_sets(settings))
     configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
-    _train_and_report(configs, runs, device, lanes, quiet, as_json)
+    _train_and_report(configs, runs, device, lanes, again, quiet, as_json)
 
 
 @app.command()
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="GRID.toml", help="A configuration with a table [grid] of lists.")],
+    file: Annotated[Path, typer.Argument(metavar="GRID.toml", help="A configuration with a table \\[grid] of lists.")],
     settings: Sets = None,
     seeds: Annotated[
-        str | None, typer.Option("--seeds", metavar="N | A,B,C", help="Seeds of every point; overrides the file's.")
+        str | None, typer.Option("--seeds", metavar="N | A,B,C", help="Seeds per point; overrides those of the file.")
     ] = None,
     runs: Runs = Path("runs"),
     device: Device = "auto",
     lanes: Lanes = None,
+    again: Again = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Train every point of a grid, packed into fleets.
 
-    A grid file is a configuration with lists:
+    A grid file is a configuration with a table of lists. Every combination of their values is trained
+    with every seed:
 
         seeds = 5
-
         epochs = 3000
-
         [task]
-
         p = 59
-
         [grid]
-
         "prior.beta" = [0.0, 0.03, 0.1, 0.3]
-
         "optim.weight_decay" = [0.3, 1.0]
     """
     from ..launch.grid import read_grid
 
     configs = read_grid(file, parse_sets(settings), parse_seeds(seeds) if seeds else None)
-    _train_and_report(configs, runs, device, lanes, quiet, as_json)
+    _train_and_report(configs, runs, device, lanes, again, quiet, as_json)
 
 
 def _train_and_report(
-    configs: Sequence[RunConfig], runs: Path, device: str, lanes: int | None, quiet: bool, as_json: bool
+    configs: Sequence[RunConfig], runs: Path, device: str, lanes: int | None, again: bool, quiet: bool, as_json: bool
 ) -> None:
     from ..fleet import TrainingStats
     from .look import as_objects, table_of_runs
 
     stats = TrainingStats()
-    stored = train_and_show(configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json, stats=stats)
+    stored = train_and_show(
+        configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json, stats=stats, again=again
+    )
     if as_json:
         print(json.dumps(as_objects(stored), indent=1))
     else:

@@ -1,9 +1,9 @@
-"""A run, written down: RunConfig is made of each component's frozen settings. Only what is in here can change a run's numbers."""
+"""RunConfig, the configuration of a run: the frozen settings of its components. Nothing else changes the numbers of a run."""
 
 from .combine import combine
 from .merge import merge, nested
 from .run import COMPONENTS, SCHEMA, RunConfig
-from .stored import read_stored, read_stored_if_possible
+from .stored import read_stored, read_stored_if_possible, readable_settings
 from .watch import Log, Stop
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "nested",
     "read_stored",
     "read_stored_if_possible",
+    "readable_settings",
 ]

@@ -1,5 +1,5 @@
-"""Several wishes for one run: when runs are evaluated and stopped is no part of their id, so different callers may ask for the
-same run in different ways."""
+"""Combine several requests for one run: evaluation and stop settings are not part of a run's id, so different callers may
+request the same run with different ones."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .watch import Log, Stop
 
 
 def combine(configs: Iterable[RunConfig]) -> dict[str, RunConfig]:
-    """One config per run, by id, in order of first appearance. Where a run is asked for in several ways, its config covers all of
-    them: the latest last epoch, a stop rule that fires when all would have, evaluations and checkpoints at the epochs of each."""
+    """One config per run, by id, in order of first appearance. If a run is requested with different settings, its config covers
+    all of them: the latest last epoch, a stop rule that fires when all would, evaluations and checkpoints at the epochs of each."""
     combined: dict[str, RunConfig] = {}
     for config in configs:
         known = combined.get(config.id, config)

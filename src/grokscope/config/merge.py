@@ -1,4 +1,4 @@
-"""Settings in layers: dotted names become tables, and one table is laid over another."""
+"""Layered settings: dotted names become nested tables, and one table overrides another."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def merge(
     *,
     path: str = "",
     source: str = "",
-    tell: Callable[[str], None] = lambda line: None,
+    notify: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """`base` with the settings of `over` on top.
 
-    Where `over` chooses another kind for a component, what `base` says of the old kind is kept as far as the new kind has a
-    setting of that name that can take the value. Only what is written in `base` counts: give it `changes()` of a config, not
-    `to_dict()`, or the old kind's defaults would be kept too.
+    If `over` chooses another kind for a component, settings of the old kind in `base` are kept if the new kind has a setting of
+    that name that accepts the value. Only values written in `base` count: pass `changes()` of a config, not `to_dict()`, or the
+    defaults of the old kind would be kept too.
 
     source   where `base` comes from, for the message
-    tell     hears in one line which settings are not kept
+    notify   called with one line about settings that are not kept
     """
     merged = dict(base)
     for name, value in over.items():
@@ -57,15 +57,15 @@ def merge(
         old, new = held.table(base[name], where), held.table(value, where)
         chosen = held.choose(new if "kind" in new else old, where)
         if "kind" in new and new["kind"] != held.kind_of(old):
-            old = _kept(old, chosen, where, source, tell)
-        merged[name] = merge(old, new, chosen, path=where, source=source, tell=tell)
+            old = _kept(old, chosen, where, source, notify)
+        merged[name] = merge(old, new, chosen, path=where, source=source, notify=notify)
     return merged
 
 
 def _kept(
-    old: Mapping[str, Any], settings: type[Settings], path: str, source: str, tell: Callable[[str], None]
+    old: Mapping[str, Any], settings: type[Settings], path: str, source: str, notify: Callable[[str], None]
 ) -> dict[str, Any]:
-    """What another kind's table says that `settings` can take."""
+    """The settings of another kind's table that `settings` accepts."""
     names = {f.name for f in dataclasses.fields(settings)}
     kept, unknown, unfit = {}, [], []
     for name, value in settings.respell(dict(old)).items():
@@ -81,7 +81,7 @@ def _kept(
             unfit.append(f"{name} = {value!r}")
     origin = f" (from {source})" if source else ""
     if unknown:
-        tell(f"{path} {settings.kind} has no setting {', '.join(unknown)}{origin}: ignored")
+        notify(f"{path} {settings.kind} has no setting {', '.join(unknown)}{origin}: ignored")
     if unfit:
-        tell(f"{path} {settings.kind} cannot take {', '.join(unfit)}{origin}: ignored")
+        notify(f"{path} {settings.kind} does not accept {', '.join(unfit)}{origin}: ignored")
     return kept

@@ -25,7 +25,7 @@ from ..tickets.base import NoTicket
 from .watch import Log, Stop
 
 SCHEMA = 2
-"""Version of how ids are made; part of every id."""
+"""Version of the id scheme; part of every id."""
 
 SEEDS = ("data_seed", "init_seed", "order_seed")
 
@@ -47,22 +47,22 @@ class RunConfig(Settings):
     epochs: int = 10_000
     """Last epoch."""
     batch_size: int = 0
-    """Examples a step; 0 is the full batch."""
+    """Examples per step; 0 is the full batch."""
     precision: Literal["float32", "tf32", "bf16"] = "float32"
-    """Of matrix products; weights, sums and losses are float32 always."""
+    """Precision of matrix products; weights, sums and losses are always float32."""
     log: Log = group(Log, identity=False)
     stop: Stop = group(Stop, identity=False)
     seed: int = 0
-    """Data, initial weights and the order of batches follow from it, unless a seed of their own is set."""
+    """Seed of the data, the initial weights and the order of batches, unless these have their own seeds."""
     data_seed: int | None = setting(None, since=2)
-    """Seed of the split, the distractors and label noise that is drawn once; none follows `seed`."""
+    """Seed of the split, the distractors and label noise that is drawn once; none uses `seed`."""
     init_seed: int | None = setting(None, since=2)
-    """Seed of the initial weights; none follows `seed`."""
+    """Seed of the initial weights; none uses `seed`."""
     order_seed: int | None = setting(None, since=2)
-    """Seed of the order of batches and of all randomness inside a step; none follows `seed`."""
+    """Seed of the order of batches and of all randomness inside a step; none uses `seed`."""
     exact: bool = setting(False, since=2)
-    """Whether `epochs`, `log` and `stop` are part of the run's id too: it is then never continued to another end, nor shared with
-    others that watch it otherwise. For experiments, whose results must not depend on what else was trained in a folder."""
+    """Whether `epochs`, `log` and `stop` are part of the run's id too: it is then never continued to a later epoch, nor shared with
+    runs that are evaluated at other epochs. For experiments, whose results must not depend on other runs in a folder."""
 
     def check(self) -> RunConfig:
         """Raise ConfigError for an invalid run; return the config itself."""
@@ -80,7 +80,7 @@ class RunConfig(Settings):
             classes = not self.task.shape.regression
             require(classes or not self.noise.labels, "labels", f"task {self.task.kind} has no classes to draw from")
         if self.task.shape.regression:
-            require(self.loss == "mse", "loss", f'task {self.task.kind} asks for a real number: set loss = "mse"')
+            require(self.loss == "mse", "loss", f'task {self.task.kind} has real-valued answers: set loss = "mse"')
         require(self.epochs >= 1, "epochs", f"{self.epochs} is below 1")
         for name in ("seed", *SEEDS):
             seed = getattr(self, name)
@@ -109,14 +109,14 @@ class RunConfig(Settings):
         self.constraint.check_model(self.model.parameters(self.task.shape))
         if self.constraint.attention != "learned":
             possible = self.model.has_attention and self.task.knows_informative
-            require(possible, "attention", "there is no attention here that could be frozen at known weights")
+            require(possible, "attention", "this combination has no attention that could be frozen at known weights")
 
     def _check_ticket(self) -> None:
         scored = self.ticket.rates(self.model.parameters(self.task.shape)) is not None
         require(
             not scored or (self.optim.elementwise and self.filter.elementwise),
             "kind",
-            f"{self.ticket.kind} needs an optimizer that treats every weight by itself, and {self.optim.kind} "
+            f"{self.ticket.kind} needs an optimizer that updates every weight independently, and {self.optim.kind} "
             f"with filter {self.filter.kind} does not",
         )
 
@@ -127,8 +127,8 @@ class RunConfig(Settings):
         return self.seed if own is None else own
 
     def identity(self) -> dict[str, Any]:
-        """What changes the run's numbers. The last epoch does not where nothing depends on it, nor does a seed that is
-        written out but equal to `seed`. Of an exact run everything counts."""
+        """The settings that change the run's numbers. The last epoch is excluded if nothing depends on it, and so is a seed that
+        is given but equal to `seed`. For an exact run all settings count."""
         plain = super().identity()
         if self.exact:
             plain |= {"log": self.log.identity(), "stop": self.stop.identity()}

@@ -1,12 +1,13 @@
-"""Configs of stored runs, which another version may have written."""
+"""Configs of stored runs, possibly written by another version."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from ..errors import StoreError
+from ..errors import ConfigError, StoreError
 from .run import RunConfig
 
 _told: set[str] = set()
@@ -18,14 +19,14 @@ def _once(line: str) -> None:
         print(line, file=sys.stderr)
 
 
-def read_stored(plain: Mapping[str, Any], name: str, tell: Callable[[str], None] = _once) -> RunConfig:
+def read_stored(plain: Mapping[str, Any], name: str, notify: Callable[[str], None] = _once) -> RunConfig:
     """The config of run `name`. Settings that this version does not know are ignored, and named once on stderr.
 
     StoreError for a run whose components are not registered or whose values are invalid.
     """
     config, unknown = RunConfig.stored(plain, name)
     if unknown:
-        tell(f"run {name}: unknown setting {', '.join(unknown)}: ignored")
+        notify(f"run {name}: unknown setting {', '.join(unknown)}: ignored")
     return config
 
 
@@ -37,3 +38,12 @@ def read_stored_if_possible(plain: Mapping[str, Any], name: str) -> RunConfig | 
     except StoreError as error:
         _once(str(error))
         return None
+
+
+def readable_settings(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run that cannot be read as a whole, with defaults in the components that can be."""
+    settings = dict(plain)
+    for name, held in RunConfig.component_fields().items():
+        with suppress(ConfigError):
+            settings[name] = held.read(plain.get(name, {}), name).to_dict()
+    return settings

@@ -14,9 +14,9 @@ class Log(Settings):
     every: int = 25
     """Epochs between evaluations."""
     dense: bool = False
-    """Also evaluate at log-spaced epochs early on: 1, 2, 3, 4, 6, 8, 11 …"""
+    """Also evaluate at log-spaced epochs early in training: 1, 2, 3, 4, 6, 8, 11 …"""
     keep: int = 0
-    """Epochs between checkpoints that are kept for later; 0 keeps the last one only."""
+    """Epochs between checkpoints that are kept; 0 keeps the last one only."""
 
     def check(self) -> None:
         require(self.every >= 1, "every", f"{self.every} is below 1")
@@ -38,9 +38,9 @@ class Stop(Settings):
     """When a run is stopped before its last epoch."""
 
     accuracy: float = 0.99
-    """Test accuracy that counts as generalised; 0 trains to the last epoch in any case."""
+    """Test accuracy that counts as generalised; 0 always trains to the last epoch."""
     window: int = 100
-    """Epochs over which it must hold before the run ends."""
+    """Epochs for which it must hold before the run stops."""
 
     def check(self) -> None:
         require(0 <= self.accuracy <= 1, "accuracy", f"{self.accuracy} is outside [0, 1]")

@@ -1,4 +1,4 @@
-"""Experiments: one declarative file a figure. Question, grid, seeds and the rule for the answer stand there before any number."""
+"""Experiments: one declarative file per figure. Question, grid, seeds and rules are written before there is any number."""
 
 from .base import Claim, Experiment, Ruling, all_experiments, find_experiment
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import importlib
-import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,21 +10,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..config import RunConfig, merge, nested
 from ..errors import ConfigError, nearest
+from ..registry import import_tree
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
-    from ..figures import RunCurves
+    from ..figures.registry import Draw
     from ..store.results import Results
 
-Verdict = Literal["holds", "holds only when", "does not hold", "not decided"]
+ClaimVerdict = Literal["holds", "holds only when", "does not hold", "not decided"]
 Scale = Literal["quick", "full"]
-Settings = Mapping[str, Any]
+Overrides = Mapping[str, Any]
+"""Dotted settings on top of a run's own, e.g. {"task.p": 97}."""
 REFERENCES = (("prior", "teacher"), ("ticket", "run"))
 """Settings that name another run."""
 HOME = "grokscope.papers"
-"""Where the experiments are."""
+"""The package that holds the experiments; they are found by name, since the framework does not import them."""
 PAPERS = ("structural-inference", "grokking-tickets", "inductive-bias")
 """The papers, in the order in which their experiments are listed."""
 Arms = dict[str, dict[str, Any]]
@@ -35,17 +34,17 @@ Arms = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Ruling:
-    """What a rule says of the runs."""
+    """The verdict of a rule on the runs, and what it rests on."""
 
-    verdict: Verdict
+    verdict: ClaimVerdict
     measured: str
-    """What was measured, with its numbers: a line for each case."""
+    """What was measured, with its numbers: one line per case."""
     test: str = ""
     """How the numbers were turned into the verdict, e.g. log-rank with Holm's correction."""
     when: str = ""
     """The condition, for "holds only when"."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
-    """The same numbers for machines: median, interval, p …"""
+    """The same numbers for programs: median, interval, p …"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +60,9 @@ class Claim:
     reported: str = ""
     """The paper's own number, where it gives one."""
     judge: Callable[[pd.DataFrame], Ruling] | None = None
-    """The same rule as code; it sees one row a run."""
+    """The same rule as code; it is given the table of runs, one row per run."""
     judge_all: Callable[[Results], Ruling] | None = None
-    """In place of `judge` where the rule needs more: curves and probes too."""
+    """In place of `judge` where the rule needs more than that table: curves or probes."""
 
     def ruling(self, results: Results) -> Ruling:
         if self.judge is not None:
@@ -74,7 +73,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A figure of a paper, or a test of what its critics say."""
+    """A figure of a paper, or a test of an objection to it."""
 
     name: str
     also: Sequence[str] = ()
@@ -84,27 +83,26 @@ class Experiment:
     question: str
     base: RunConfig
     """What all arms have in common, at full size."""
-    arms: Mapping[str, Settings]
+    arms: Mapping[str, Overrides]
     """Dotted settings on top of the base, by the arm's name."""
     seeds: int = 5
-    quick: Settings = field(default_factory=dict)
-    """Settings that make it small enough for two cores; arms come on top."""
+    quick: Overrides = field(default_factory=dict)
+    """Settings that make it small enough for two cores; those of the arms come on top."""
     quick_seeds: int = 3
-    quick_arms: Mapping[str, Settings] | None = None
+    quick_arms: Mapping[str, Overrides] | None = None
     """Arms that the quick size keeps, with settings on top of their own; None keeps all as they are."""
     claims: Sequence[Claim]
-    pictures: Mapping[str, Callable[[Sequence[RunCurves]], Figure]]
-    """By file name."""
+    pictures: Mapping[str, str | Draw]
+    """By file name: the name of a registered figure, a registered function (some of its arguments may be given), or any
+    function that draws runs."""
     probes: Sequence[str] = ()
     """Probes of every run that are stored with the results."""
-    plots: Mapping[str, Callable[[Results], Figure]] = field(default_factory=dict)
-    """Further pictures, drawn from the results as a whole."""
     parts: Sequence[str] = ()
-    """First words of the arms' names: `pictures` are drawn for each part by itself."""
+    """First words of the arms' names: figures of runs are drawn for each part separately."""
     priced: bool = False
-    """Also time a step of every arm by itself, so that arms can be compared in seconds."""
+    """Also time one step of every arm, so that arms can be compared in seconds."""
 
-    def arms_at(self, scale: Scale) -> dict[str, Settings]:
+    def arms_at(self, scale: Scale) -> dict[str, Overrides]:
         """The arms that are run at a scale."""
         if scale == "full" or self.quick_arms is None:
             return dict(self.arms)
@@ -124,7 +122,8 @@ class Experiment:
 
     @staticmethod
     def _named(config: RunConfig, earlier: Sequence[tuple[str, RunConfig]]) -> RunConfig:
-        """A run named "@arm" (a teacher, the origin of a ticket) is that arm's run with the same seed; its arm stands earlier."""
+        """With every reference "@arm" (a teacher, the origin of a ticket) replaced by the id of that arm's run with the same
+        seed; the arm must come earlier."""
         runs = {(arm, other.seed): other.id for arm, other in earlier}
         for part, field_ in REFERENCES:
             settings = getattr(config, part)
@@ -136,7 +135,7 @@ class Experiment:
 
 
 def in_stages(configs: Iterable[RunConfig]) -> list[list[RunConfig]]:
-    """The runs in the order in which they can be trained: those that others refer to before the others."""
+    """The runs in the order in which they can be trained: those that others refer to come first."""
     stage_of: dict[str, int] = {}
     stages: list[list[RunConfig]] = []
     for config in configs:
@@ -160,16 +159,14 @@ def experiment(**what: Any) -> Experiment:
     """Register an experiment."""
     made = Experiment(**what)
     if made.name in _experiments:
-        raise ValueError(f"experiment {made.name} is registered twice")
+        raise ConfigError("experiment", f"{made.name!r} is registered twice; choose another name")
     _experiments[made.name] = made
     return made
 
 
 def all_experiments() -> dict[str, Experiment]:
-    """Every experiment by name: paper after paper, its figures in their order, then the rest."""
-    package = importlib.import_module(HOME)
-    for module in pkgutil.walk_packages(package.__path__, f"{HOME}."):
-        importlib.import_module(module.name)
+    """Every experiment by name, sorted by paper, then by figure, then by name."""
+    import_tree(HOME)
     return dict(sorted(_experiments.items(), key=lambda item: _place(item[1])))
 
 
@@ -188,7 +185,7 @@ def find_experiment(name: str) -> Experiment:
 
 
 def matching_experiments(patterns: Iterable[str]) -> list[Experiment]:
-    """Experiments by name, by another figure they draw, or by pattern (`si-*`), each once."""
+    """Experiments by name, by the name of another figure they draw, or by pattern (`si-*`), without repetition."""
     known = all_experiments()
     drawn_by = {name: [name] for name in known}
     for experiment in known.values():
@@ -204,12 +201,12 @@ def matching_experiments(patterns: Iterable[str]) -> list[Experiment]:
 
 
 def arms_over(setting: str, values: Sequence[Any], label: str = "{}", **others: Any) -> Arms:
-    """An arm for each value of one setting; `others` (with __ for dots) are common to them."""
+    """One arm per value of a setting; `others` (with __ for dots) are the same in all of them."""
     common = {name.replace("__", "."): value for name, value in others.items()}
     return {label.format(value): {setting: value, **common} for value in values}
 
 
-def crossed(*factors: Mapping[str, Settings]) -> Arms:
+def crossed(*factors: Mapping[str, Overrides]) -> Arms:
     """Every combination of the factors' levels, named by joining their names."""
     arms: Arms = {"": {}}
     for factor in factors:
@@ -221,6 +218,6 @@ def crossed(*factors: Mapping[str, Settings]) -> Arms:
     return arms
 
 
-def kept(arms: Iterable[str]) -> dict[str, Settings]:
+def kept(arms: Iterable[str]) -> dict[str, Overrides]:
     """Arms that the quick size keeps as they are."""
     return {arm: {} for arm in arms}

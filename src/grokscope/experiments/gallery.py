@@ -13,7 +13,7 @@ from ..store.results import Results
 from .base import Experiment
 from .clauses import KEY
 from .collect import curves_from
-from .ledger import Shelf, figures
+from .ledger import Ledger, drawn_pictures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,8 +29,8 @@ WORDS = {
 }
 
 
-def gallery(shelf: Shelf, rows: Sequence[dict[str, Any]], command: str) -> str:
-    """The page as HTML; `rows` are the shelf's."""
+def gallery(ledger: Ledger, rows: Sequence[dict[str, Any]], command: str) -> str:
+    """The page as HTML; `rows` are the ledger's."""
     verdicts = [row["verdict"] for row in rows]
     counted = {words: sum(v.startswith(verdict) for v in verdicts) for verdict, words in WORDS.items()}
     counted["hold"] -= counted["hold only under a condition"]
@@ -39,10 +39,10 @@ def gallery(shelf: Shelf, rows: Sequence[dict[str, Any]], command: str) -> str:
         title="What holds",
         lead="Every experiment with its question, the rule for its verdict, and what came out.",
         verdict=(f"{len(verdicts)} claims: {counts}.",),
-        what=(shelf.summary(), shelf.criteria(), KEY.replace("`", "")),
+        what=(ledger.summary(), ledger.criteria(), KEY.replace("`", "")),
         sections=tuple(
             _section(experiment, results, [row for row in rows if row["experiment"] == experiment.name])
-            for experiment, results in shelf.found
+            for experiment, results in ledger.found
         ),
         command=command,
     )
@@ -70,7 +70,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 def _pictures(experiment: Experiment, results: Results) -> list[Picture]:
     told = outcomes(curves_from(results))
     pictures = []
-    for drawn in figures(experiment, results):
+    for drawn in drawn_pictures(experiment, results):
         width, height = map(float, drawn.figure.get_size_inches())
         shown = "; ".join(f"{arm}: {outcome}" for arm, outcome in told.items() if arm.startswith(drawn.part))
         pictures.append(

@@ -1,10 +1,9 @@
-"""The ledger of claims and the pictures, rebuilt from stored results: nothing here trains, nothing is typed by hand."""
+"""The ledger of claims and the pictures, rebuilt from stored results without training."""
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from ..analysis.times import RATIO_THRESHOLD
-from ..figures import save
-from ..figures.painters import painters
+from ..figures import figures, save
+from ..figures.parallel import executor_for
+from ..figures.registry import summary
 from ..store.results import Results, load_results
 from .base import Experiment, Ruling, Scale, all_experiments
 from .clauses import KEY, NotRunError
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Shelf(NamedTuple):
-    """What is stored at one scale."""
+class Ledger(NamedTuple):
+    """The stored results of all experiments at one scale."""
 
     scale: Scale
     found: list[tuple[Experiment, Results]]
     """In the order of the experiments."""
-    older: list[str]
-    """Experiments whose stored results have other arms than they have now; they are left out until they are run again."""
+    stale: list[str]
+    """Experiments whose stored results are of other arms or probes than they have now; left out until they are run again."""
 
     def rows(self) -> list[dict[str, Any]]:
         """Every claim."""
         return [row for experiment, results in self.found for row in rulings(experiment, results)]
 
     def totals(self) -> dict[str, Any]:
-        """Distinct runs, their optimizer steps and the seconds of these: a run that several experiments share counts once."""
+        """Distinct runs, their optimizer steps, and the seconds of these; a run shared by several experiments counts once."""
         return training_totals(pd.concat([results.runs for _, results in self.found]))
 
     def summary(self) -> str:
-        """How much stands behind the claims, in one sentence."""
+        """How many runs and steps the claims rest on, in one sentence."""
         total = self.totals()
         devices = ", ".join(dict.fromkeys(results.about["device"] for _, results in self.found))
         return (
@@ -61,20 +61,20 @@ class Shelf(NamedTuple):
         )
 
 
-def load_shelf(folder: Path, scale: Scale) -> Shelf:
-    """The stored results of all experiments at one scale."""
-    shelf = Shelf(scale, [], [])
+def load_ledger(folder: Path, scale: Scale) -> Ledger:
+    """Read the stored results of all experiments at one scale."""
+    ledger = Ledger(scale, [], [])
     for experiment in all_experiments().values():
         results = load_results(folder, experiment.name, scale)
         if results is not None and fits(experiment, results):
-            shelf.found.append((experiment, results))
+            ledger.found.append((experiment, results))
         elif results is not None:
-            shelf.older.append(experiment.name)
-    return shelf
+            ledger.stale.append(experiment.name)
+    return ledger
 
 
 def fits(experiment: Experiment, results: Results) -> bool:
-    """Whether stored results are of this experiment as it is now."""
+    """Whether stored results belong to this experiment as it is now: same arms, all its probes and prices."""
     same = set(results.runs["arm"]) == set(experiment.arms_at(results.about["scale"]))
     return (
         same
@@ -84,7 +84,7 @@ def fits(experiment: Experiment, results: Results) -> bool:
 
 
 def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
-    """One row a claim."""
+    """One row per claim."""
     rows = []
     for claim in experiment.claims:
         try:
@@ -112,21 +112,21 @@ def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
 
 
 def draw(wanted: Iterable[tuple[Experiment, Results, Path]]) -> list[Path]:
-    """The pictures of experiments as SVG and PNG in the folder of each; their paths without the endings."""
+    """Write the pictures of experiments as SVG and PNG into the folder of each; returns their paths without the endings."""
     asked = list(wanted)
-    with painters(sum(len(experiment.pictures) + len(experiment.plots) for experiment, *_ in asked)) as hands:
+    with executor_for(sum(len(experiment.pictures) for experiment, *_ in asked)) as executor:
         begun = {
-            (stem := folder / f"{experiment.name}-{drawn.file}"): hands.submit(save, drawn.figure, stem)
+            (stem := folder / f"{experiment.name}-{drawn.file}"): executor.submit(save, drawn.figure, stem)
             for experiment, results, folder in asked
-            for drawn in figures(experiment, results)
+            for drawn in drawn_pictures(experiment, results)
         }
         for picture in begun.values():
             picture.result()  # raises what went wrong
     return list(begun)
 
 
-class PrunedInit(NamedTuple):
-    """A picture of an experiment."""
+class DrawnPicture(NamedTuple):
+    """One picture of an experiment."""
 
     name: str
     figure: Figure
@@ -141,36 +141,34 @@ class PrunedInit(NamedTuple):
         return "-".join([self.name, *re.findall(r"\w+", self.part)])
 
 
-def figures(experiment: Experiment, results: Results) -> Iterator[PrunedInit]:
-    """Every picture of an experiment."""
+def drawn_pictures(experiment: Experiment, results: Results) -> Iterator[DrawnPicture]:
+    """Every picture of an experiment; what is drawn from runs, for each of its parts."""
     curves = curves_from(results)
     for name, picture in experiment.pictures.items():
+        spec = figures.spec(picture) if isinstance(picture, str) else figures.spec_of(picture)
+        draw = figures.get(picture) if isinstance(picture, str) else picture
+        caption = summary(getattr(draw, "func", draw))
+        if spec is not None and spec.takes == "results":
+            yield DrawnPicture(name, draw(results), caption)
+            continue
         if not experiment.parts:
-            yield PrunedInit(name, picture(curves), _caption(picture))
+            yield DrawnPicture(name, draw(curves), caption)
         for part in experiment.parts:
             own = [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if c.arm.startswith(f"{part}, ")]
             if own:
-                yield PrunedInit(name, picture(own), _caption(picture), part)
-    for name, plot in experiment.plots.items():
-        yield PrunedInit(name, plot(results), _caption(plot))
+                yield DrawnPicture(name, draw(own), caption, part)
 
 
-def _caption(picture: Callable[..., Any]) -> str:
-    """The first paragraph of what the drawing function says of itself."""
-    said = inspect.getdoc(getattr(picture, "func", picture)) or ""
-    return " ".join(said.split("\n\n")[0].split())
-
-
-def as_markdown(shelf: Shelf, rows: Sequence[dict[str, Any]]) -> str:
+def as_markdown(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
     """docs/claims.md"""
     lines = [
         "# Claims",
         "",
         "Rebuilt from `results/` by `grokscope claims --markdown`; nothing here is typed by hand. [Pictures](gallery.html).",
         "",
-        shelf.summary(),
+        ledger.summary(),
         "",
-        shelf.criteria(),
+        ledger.criteria(),
         "",
         KEY,
         "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from .base import REFERENCES, Arms, Settings
+from .base import REFERENCES, Arms, Overrides
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ REGIMES: Arms = {
 """From "attention is no bottleneck" to "attention is the whole bottleneck"."""
 
 
-def by_regime(arms: Mapping[str, Settings]) -> Arms:
+def by_regime(arms: Mapping[str, Overrides]) -> Arms:
     """The arms in each regime, named `q = 16, oracle`; an arm that refers to another means the one of its own regime."""
     fields = [".".join(reference) for reference in REFERENCES]
     made: Arms = {}
@@ -35,6 +35,6 @@ def in_regime(runs: pd.DataFrame, regime: str) -> pd.DataFrame:
     return own.assign(arm=own["arm"].str.removeprefix(f"{regime}, "))
 
 
-def quick_regime(arms: Iterable[str], more: Mapping[str, Settings] | None = None) -> dict[str, Settings]:
+def quick_regime(arms: Iterable[str], more: Mapping[str, Overrides] | None = None) -> dict[str, Overrides]:
     """The quick size keeps these arms at q = 16, with settings on top where `more` has some."""
     return {f"q = 16, {arm}": (more or {}).get(arm, {}) for arm in arms}

@@ -1,4 +1,4 @@
-"""Rules that turn runs into verdicts. Each gives a judge: a function from the table of runs to a Ruling."""
+"""Rules that turn runs into verdicts. Each returns a judge: a function from the table of runs to a Ruling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.stats import mannwhitneyu, spearmanr
 
 from ..analysis import holm, log_rank, sample
-from .base import Ruling, Verdict
+from .base import ClaimVerdict, Ruling
 from .clauses import DRAWS, EPOCHS, Clock, NotRunError, median, median_interval, numbers, say, say_share, times
 from .regimes import REGIMES, in_regime
 
@@ -26,7 +26,7 @@ ALPHA = 0.05
 SHARE = "share of runs"
 
 
-def verdict_on(outcomes: Mapping[str, bool | None]) -> tuple[Verdict, str]:
+def verdict_on(outcomes: Mapping[str, bool | None]) -> tuple[ClaimVerdict, str]:
     """One verdict from several cases (None is not decided), and the cases in which the claim holds if not in all."""
     held = [case for case, outcome in outcomes.items() if outcome]
     if held:
@@ -35,16 +35,16 @@ def verdict_on(outcomes: Mapping[str, bool | None]) -> tuple[Verdict, str]:
 
 
 def either(cases: Sequence[str]) -> str:
-    """`q = 16 (oracle or noise) or q = 4`: cases of one regime are said together."""
-    said: dict[str, list[str]] = {}
+    """`q = 16 (oracle or noise) or q = 4`: cases of one regime are grouped."""
+    groups: dict[str, list[str]] = {}
     for case in cases:
         regime = next((regime for regime in REGIMES if case.startswith(f"{regime}, ")), None)
-        said.setdefault(regime or case, []).extend([case.removeprefix(f"{regime}, ")] if regime else [])
-    return " or ".join(f"{first} ({' or '.join(rest)})" if rest else first for first, rest in said.items())
+        groups.setdefault(regime or case, []).extend([case.removeprefix(f"{regime}, ")] if regime else [])
+    return " or ".join(f"{first} ({' or '.join(rest)})" if rest else first for first, rest in groups.items())
 
 
 def in_regimes(judge: Judge, regimes: Sequence[str] = tuple(REGIMES)) -> Judge:
-    """`judge` in every regime by itself, where arms go by their names without it; regimes that were not run are left out."""
+    """Apply `judge` to each regime separately, with the regime removed from the arms' names; skips regimes that were not run."""
 
     def combined(runs: pd.DataFrame) -> Ruling:
         rulings = {regime: judge(own) for regime in regimes if len(own := in_regime(runs, regime))}
@@ -57,9 +57,9 @@ def in_regimes(judge: Judge, regimes: Sequence[str] = tuple(REGIMES)) -> Judge:
             same = {ruling.when for ruling in rulings.values()}
             verdict, when = "holds only when", same.pop() if len(same) == 1 else " or ".join(outcomes)
         lines = [f"{regime}: {ruling.measured.replace(chr(10), ' · ')}" for regime, ruling in rulings.items()]
-        told = {regime: {"verdict": r.verdict, **r.numbers} for regime, r in rulings.items()}
+        stats = {regime: {"verdict": r.verdict, **r.numbers} for regime, r in rulings.items()}
         test = next(iter(rulings.values())).test
-        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=told)
+        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=stats)
 
     return combined
 
@@ -73,7 +73,7 @@ def regime_pairs(*pairs: Pair) -> dict[str, list[Pair]]:
 
 
 class Compared(NamedTuple):
-    """Two arms held against each other."""
+    """Two arms compared."""
 
     arm: float
     """Median of the one that should be sooner."""
@@ -94,7 +94,7 @@ def sooner(arm: str, other: str, clock: Clock = EPOCHS) -> Judge:
 def sooner_in_each(
     cases: Mapping[str, Pair | Sequence[Pair]], clock: Clock = EPOCHS, also: Clock | None = None
 ) -> Judge:
-    """`sooner` in several cases at once; a case with several pairs needs all of them. Cases that were not run are left out."""
+    """`sooner` in several cases; a case with several pairs needs all of them. Skips cases that were not run."""
 
     def decide(compared: Compared) -> bool | None:
         return compared.is_sooner
@@ -145,9 +145,9 @@ def _in_each(
         lines = [line for head, pairs in heads.items() for line in _lines(runs, head, pairs, clock, also)]
         verdict, when = verdict_on(outcomes)
         arms = dict.fromkeys(arm for pairs in chosen.values() for pair in pairs for arm in pair)
-        told = {**numbers(runs, *arms, clock=clock), "p": p_values}
+        stats = {**numbers(runs, *arms, clock=clock), "p": p_values}
         test = f"log-rank, Holm's correction over {len(raw)} comparisons" if len(raw) > 1 else "log-rank"
-        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=told)
+        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=stats)
 
     return judge
 
@@ -167,16 +167,16 @@ def _lines(
 ) -> list[str]:
     """`q = 16: oracle: 1,875 (1,625–2,525; 5/5) · no prior: …, p = 0.01`: one line where all pairs share an arm, else one each."""
 
-    def words(arm: str, p: float | None = None) -> str:
-        said = say(runs, arm, clock, arm.removeprefix(f"{head}, ")) + (f", {say(runs, arm, also, '')}" if also else "")
-        return said if p is None else f"{said}, p = {p:.2g}"
+    def describe(arm: str, p: float | None = None) -> str:
+        text = say(runs, arm, clock, arm.removeprefix(f"{head}, ")) + (f", {say(runs, arm, also, '')}" if also else "")
+        return text if p is None else f"{text}, p = {p:.2g}"
 
     start = f"{head}: " if head else ""
     for first, second in ((0, 1), (1, 0)):
         if len({pair[first] for pair, _ in pairs}) == 1:
-            rest = [words(pair[second], p) for pair, p in pairs]
-            return [start + " · ".join([words(pairs[0][0][first]), *rest])]
-    return [start + f"{words(arm)} · {words(other, p)}" for (arm, other), p in pairs]
+            rest = [describe(pair[second], p) for pair, p in pairs]
+            return [start + " · ".join([describe(pairs[0][0][first]), *rest])]
+    return [start + f"{describe(arm)} · {describe(other, p)}" for (arm, other), p in pairs]
 
 
 def fastest_family(
@@ -215,8 +215,8 @@ def _shares(arms: Sequence[str], good: Callable[[float], bool]) -> Judge:
         shares = {arm: float(times(runs, arm).grokked.mean()) for arm in there}
         verdict, when = verdict_on({arm: good(shares[arm]) for arm in there})
         lines = [f"{say(runs, arm)}, best test accuracy {_best(runs, arm):.0%}" for arm in there]
-        told = {**numbers(runs, *there), "shares": shares}
-        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SHARE, numbers=told)
+        stats = {**numbers(runs, *there), "shares": shares}
+        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SHARE, numbers=stats)
 
     return judge
 
@@ -228,14 +228,14 @@ def _best(runs: pd.DataFrame, arm: str) -> float:
 def in_most_runs(
     arms: Sequence[str],
     good: Callable[[pd.DataFrame], pd.Series],
-    words: Callable[[pd.DataFrame], str],
+    describe: Callable[[pd.DataFrame], str],
     share: float = 0.8,
 ) -> Judge:
     """Holds if `good` is true of at least `share` of the runs to which it applies (missing values do not count), arm by arm."""
 
     def judge(runs: pd.DataFrame) -> Ruling:
         outcomes: dict[str, bool | None] = {}
-        lines, told = [], {}
+        lines, stats = [], {}
         for arm in arms:
             own = runs[runs["arm"] == arm]
             if own.empty:
@@ -244,19 +244,19 @@ def in_most_runs(
             if len(flags):
                 outcomes[arm] = bool(flags.mean() >= share)
             lines.append(
-                f"{arm}: {say_share(int(flags.sum()), len(flags))}{words(own.loc[flags.index]) if len(flags) else ''}"
+                f"{arm}: {say_share(int(flags.sum()), len(flags))}{describe(own.loc[flags.index]) if len(flags) else ''}"
             )
-            told[arm] = {"true": int(flags.sum()), "n": len(flags)}
+            stats[arm] = {"true": int(flags.sum()), "n": len(flags)}
         verdict, when = verdict_on(outcomes)
-        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SHARE, numbers=told)
+        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SHARE, numbers=stats)
 
     return judge
 
 
-# ── how one number goes with another ──────────────────────────────────────────────────────────────────────────────────
+# ── how one number depends on another ─────────────────────────────────────────────────────────────────────────────────
 
 
-def higher(column: str, arm: str, other: str, words: str) -> Judge:
+def higher(column: str, arm: str, other: str, label: str) -> Judge:
     """Holds if `column` is higher in `arm` than in `other` (Mann–Whitney, two-sided p < 0.05)."""
 
     def judge(runs: pd.DataFrame) -> Ruling:
@@ -265,13 +265,13 @@ def higher(column: str, arm: str, other: str, words: str) -> Judge:
         values = [runs.loc[runs["arm"] == name, column].to_numpy(dtype=float) for name in (arm, other)]
         p = float(mannwhitneyu(*values).pvalue)
         verdict, _ = verdict_on({"": bool(np.median(values[0]) > np.median(values[1])) if p < ALPHA else None})
-        lines, told = [], {}
+        lines, stats = [], {}
         for name, own in zip((arm, other), values, strict=True):
             low, high = median_interval(sample(own, own))
-            told[name] = {"median": float(np.median(own)), "interval": [low, high], "n": len(own)}
-            lines.append(f"{name}: median {words} {np.median(own):.1%} ({low:.1%}–{high:.1%}; {len(own)} runs)")
+            stats[name] = {"median": float(np.median(own)), "interval": [low, high], "n": len(own)}
+            lines.append(f"{name}: median {label} {np.median(own):.1%} ({low:.1%}–{high:.1%}; {len(own)} runs)")
         measured = " · ".join([*lines, f"p = {p:.2g}"])
-        return Ruling(verdict=verdict, measured=measured, test="Mann–Whitney", numbers={**told, "p": p})
+        return Ruling(verdict=verdict, measured=measured, test="Mann–Whitney", numbers={**stats, "p": p})
 
     return judge
 
@@ -287,8 +287,8 @@ def falls_with(column: str, arms: Sequence[str], name: str) -> Judge:
         verdict, _ = verdict_on({"": bool(found.statistic < 0) if found.pvalue < ALPHA else None})
         rho = f"rank correlation of t_grok with {name} {found.statistic:.2f}, p = {found.pvalue:.2g}"
         measured = "\n".join([*(say(runs, arm) for arm in there), rho])
-        told = {**numbers(runs, *there), "rho": float(found.statistic), "p": float(found.pvalue)}
-        return Ruling(verdict=verdict, measured=measured, test="Spearman's rank correlation", numbers=told)
+        stats = {**numbers(runs, *there), "rho": float(found.statistic), "p": float(found.pvalue)}
+        return Ruling(verdict=verdict, measured=measured, test="Spearman's rank correlation", numbers=stats)
 
     return judge
 
@@ -305,8 +305,8 @@ def broken_line(arms: Sequence[str], x: Callable[[pd.DataFrame], pd.Series], nam
         at, t = x(own).to_numpy(dtype=float), own["t_grok"].to_numpy(dtype=float)
         test = "least squares, bootstrap of the slope"
         if len(np.unique(at)) < 4:
-            words = f"only {len(np.unique(at))} values of {name} with all runs grokked; {never} runs never did"
-            return Ruling(verdict="not decided", measured=words, test=test, numbers={"never": never})
+            text = f"only {len(np.unique(at))} values of {name} with all runs grokked; {never} runs never did"
+            return Ruling(verdict="not decided", measured=text, test=test, numbers={"never": never})
         floor, start, slope, r2 = _fit(at, t)
         generator = np.random.default_rng(0)
         slopes = []
@@ -319,7 +319,7 @@ def broken_line(arms: Sequence[str], x: Callable[[pd.DataFrame], pd.Series], nam
         best = f"t_grok = {line}, no floor" if floor is None else f"t_grok = max({floor:,.0f}, {line})"
         measured = f"{best}; slope 95 % interval {low:,.3g} to {high:,.3g}, R² = {r2:.2f}, n = {len(t)}"
         measured += f"; left out, with {never} runs that never grokked: {', '.join(cut)}" if never else ""
-        told = {
+        stats = {
             "floor": floor,
             "start": start,
             "slope": slope,
@@ -328,8 +328,8 @@ def broken_line(arms: Sequence[str], x: Callable[[pd.DataFrame], pd.Series], nam
             "n": len(t),
             "never": never,
         }
-        verdict: Verdict = "holds" if low > 0 and r2 >= 0.8 else "does not hold"
-        return Ruling(verdict=verdict, measured=measured, test=test, numbers=told)
+        verdict: ClaimVerdict = "holds" if low > 0 and r2 >= 0.8 else "does not hold"
+        return Ruling(verdict=verdict, measured=measured, test=test, numbers=stats)
 
     return judge
 

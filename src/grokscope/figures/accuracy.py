@@ -1,6 +1,6 @@
 """Accuracy and divergence over epochs (structural inference, Figure 1 left): does D fall before test accuracy rises?
 
-D = KL(α*‖α) stands in a row of its own, on a log scale, instead of on a second axis: two scales in one panel invite
+D = KL(α*‖α) has its own row, on a log scale, instead of on a second axis: two scales in one panel invite
 reading meaning into where the lines cross.
 """
 
@@ -13,12 +13,23 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, middle, need, recorded
-from .layout import arm_handle, draw_seeds, legend, log_values, outcome, panels, subtitle
+from .panels import arm_handle, draw_seeds, legend, log_values, outcome, panels, subtitle
 from .phases import mark_time, phase_entries, phase_names, shade_phases, time_entries
-from .style import SMALL, TRAIN_COLOUR, arm_colours, styled
+from .registry import figures
+from .style import SMALL, TRAIN_COLOUR, arm_colours
 
 
-@styled
+@figures.register(
+    "accuracy",
+    needs="test_accuracy",
+    order=10,
+    title="Accuracy and divergence",
+    shows="Line charts over epochs on a log scale: train and test accuracy above, divergence D below.",
+    caption="Look first at the gap between the grey train curve and the coloured test curve: that is the wait called "
+    "grokking. Then look down: D measures how far attention is from the informative positions (0 = exactly on "
+    "them). If structure is what the run is waiting for, D falls before test accuracy rises. "
+    "The shaded phases are those of the middle seed; triangles mark when each seed grokked.",
+)
 def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     """One column per arm: train and test accuracy above, D below, with the phases of the arm's middle run as bands."""
     need(runs, "test_accuracy")

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from .data import RunCurves, Values, by_arm, middle, need, together
-from .layout import legend, panels, subtitle
+from .panels import legend, panels, subtitle
 from .phases import mark_time, time_entries
-from .style import styled
+from .registry import figures
 
 QUERY_COLOUR = "#FFF3B0"
 DISTRACTOR_COLOURS = ("#BDBDBD", "#D6D6D6")
@@ -22,9 +22,18 @@ Layer = tuple[str, str, int]
 """Legend name, colour and position of one area of the stack."""
 
 
-@styled
+@figures.register(
+    "attention",
+    needs="attention_0",
+    order=30,
+    title="Where attention goes",
+    shows="Stacked areas over epochs: share of attention on each position of the sequence.",
+    caption="The stack adds up to 1. The positions that decide the label are blue, at the bottom (when they are the same "
+    "for every input); grey is wasted on distractors. Watch when blue grows: during memorisation, on the plateau, "
+    "or only at the dashed line where the middle seed groks.",
+)
 def attention_mass(runs: Sequence[RunCurves]) -> Figure:
-    """One panel an arm: mean mass on each position as a stack that adds up to 1, the informative ones at the bottom."""
+    """One panel per arm: mean mass on each position as a stack that adds up to 1, the informative ones at the bottom."""
     need(runs, "attention_0")
     arms = by_arm(runs)
     figure, axes = panels(runs, {"attention mass (fraction)": 1.7})
@@ -40,14 +49,14 @@ def attention_mass(runs: Sequence[RunCurves]) -> Figure:
         subtitle(ax, "mean over inputs" + (f" and {len(members)} seeds" if len(members) > 1 else ""))
         entries |= {name: colour for name, colour, _ in layers}
     handles = [(Patch(facecolor=colour), name) for name, colour in entries.items()]
-    # A long sequence without known roles: every so manyth position is enough to read the ramp of colours.
+    # A long sequence without known roles: every n-th position is enough to read the ramp of colours.
     handles = handles[:: 1 + len(handles) // 12]
     legend(figure, [*handles, *time_entries(runs, "t_grok", "grokking")])
     return figure
 
 
 def _mean_masses(runs: Sequence[RunCurves], positions: Sequence[int]) -> tuple[Values, Values]:
-    """Epochs, and a row a position: the mean over seeds (not the median: means still add up to 1)."""
+    """Epochs, and one row per position: the mean over seeds (not the median: means still add up to 1)."""
     gathered = [together(runs, f"attention_{position}") for position in positions]
     gathered = [(epochs, values) for epochs, values in gathered if epochs.size]
     if len(gathered) < len(positions) or not gathered:

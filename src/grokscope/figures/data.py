@@ -1,4 +1,4 @@
-"""What the pictures are drawn from: one `RunCurves` per run. Phases and times arrive as data, decided elsewhere."""
+"""Input of figures: one `RunCurves` per run. Phases and times are data, computed elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class RunCurves:
-    """One run: its metric table and what the analysis found in it."""
+    """One run: its metric table and the results of the analysis."""
 
     arm: str
     """The condition this run belongs to; runs of one arm share a panel and a colour."""
@@ -51,7 +51,7 @@ class RunCurves:
     def series(self, column: str) -> tuple[Values, Values]:
         """Epochs and values of one metric, without epoch 0, which a log axis cannot show.
 
-        What is not finite, or was not recorded at all, is NaN.
+        Values that are not finite or were not recorded are NaN.
         """
         rows = self.metrics[self.metrics["epoch"] > 0]
         epochs = rows["epoch"].to_numpy(dtype=np.float64)
@@ -67,7 +67,7 @@ class RunCurves:
 def by_arm(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
     """The runs of each arm, arms in order of appearance."""
     if not runs:
-        raise ConfigError("runs", "there are none to draw")
+        raise ConfigError("runs", "no runs to draw")
     arms: dict[str, list[RunCurves]] = {}
     for run in runs:
         arms.setdefault(run.arm, []).append(run)
@@ -80,13 +80,13 @@ def recorded(runs: Sequence[RunCurves], column: str) -> bool:
 
 
 def need(runs: Sequence[RunCurves], column: str) -> None:
-    """Refuse to draw an empty picture."""
+    """Raise ConfigError for an empty figure."""
     if runs and not recorded(runs, column):
         raise ConfigError("metric", f"no run has a number for {column} after epoch 0")
 
 
 def probed(results: Results, name: str) -> pd.DataFrame:
-    """What a probe found in the runs; refuses to draw an empty picture."""
+    """The results of a probe; ConfigError for an empty figure."""
     table = results.probes.get(name)
     if table is None or table.empty:
         raise ConfigError("probes", f"the results hold no table of probe {name}")
@@ -105,11 +105,11 @@ def middle(runs: Sequence[RunCurves]) -> RunCurves:
 
 
 def together(runs: Sequence[RunCurves], column: str) -> tuple[Values, Values]:
-    """One metric of several runs on common epochs: epochs, and a row a run.
+    """One metric of several runs on common epochs: epochs, and one row per run.
 
     A run that has stopped keeps its last value, so that the middle of the arm does not jump when its fastest run
     retires; the epochs end where fewer than half of the runs still train. Gaps (NaN) are bridged; a run without a
-    number is left out.
+    number is omitted.
     """
     kept = []
     for run in runs:

@@ -12,17 +12,27 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, need, recorded
-from .layout import arm_handle, draw_seeds, legend, log_values, panels, subtitle
+from .panels import arm_handle, draw_seeds, legend, log_values, panels, subtitle
 from .phases import mark_time, time_entries
-from .style import arm_colours, styled
+from .registry import figures
+from .style import arm_colours
 
 TIGHT, CLOSED = "black", "#888888"
 DASHES = (0, (5, 2))
 
 
-@styled
+@figures.register(
+    "gradient",
+    needs="grad_logit",
+    order=40,
+    title="The attention gradient under its bound",
+    shows="Log-log line charts: largest task gradient on an attention logit, below two upper bounds of Lemma 5.1.",
+    caption="Once the training set is memorised (dotted line) the task loss is nearly 0, and Lemma 5.1 says that the "
+    "gradient which could still repair attention must fade with it: the coloured line has to stay under the black "
+    "one. Below, the norm of the task gradient on the attention matrix M tells the same story.",
+)
 def gradient_under_bound(runs: Sequence[RunCurves]) -> Figure:
-    """One column an arm: largest |∂CE/∂ℓ_j| under both forms of its bound; below, the task gradient on M if known."""
+    """One column per arm: largest |∂CE/∂ℓ_j| under both forms of its bound; below, the task gradient on M if known."""
     need(runs, "grad_logit")
     arms = by_arm(runs)
     colours = arm_colours(list(arms))

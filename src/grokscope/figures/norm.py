@@ -7,11 +7,20 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from .data import RunCurves, by_arm, need
-from .layout import all_epochs, legend, legend_beside, log_epochs, overlay, overlay_entries
-from .style import PAGE_WIDTH, arm_colours, styled
+from .panels import all_epochs, legend, legend_beside, log_epochs, overlay, overlay_entries
+from .registry import figures
+from .style import PAGE_WIDTH, arm_colours
 
 
-@styled
+@figures.register(
+    "mlp-norm",
+    needs="mlp_norm",
+    order=50,
+    title="Norm of the MLP",
+    shows="Line chart over epochs: Frobenius norm of the MLP weights for each arm.",
+    caption="Memorising needs large weights and weight decay wears them down. Dots mark grokking: see whether runs grok at "
+    "a similar norm, and whether an arm that never groks is kept from it by its norm or by its attention.",
+)
 def mlp_norm(runs: Sequence[RunCurves]) -> Figure:
     """The norm of the MLP: does it shrink before a run groks? All arms in one panel."""
     need(runs, "mlp_norm")
@@ -27,7 +36,7 @@ def mlp_norm(runs: Sequence[RunCurves]) -> Figure:
     return figure
 
 
-@styled
+@figures.register("norms", needs=("l1", "l2"), standard=False, title="Norms of all weights")
 def norms_over_time(runs: Sequence[RunCurves], *, ordered: bool = False) -> Figure:
     """L2 and L1 norm of all weights side by side: do runs that generalise end at the same norm? All arms in each panel.
 

@@ -8,14 +8,24 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, middle
-from .layout import log_epochs, wrapped
-from .style import PAGE_WIDTH, SMALL, arm_colours, styled
+from .panels import log_epochs, wrapped
+from .registry import figures
+from .style import PAGE_WIDTH, SMALL, arm_colours
 
 GREY = "#666666"
 CENSORED = "not grokked by its last epoch (censored)"
 
 
-@styled
+@figures.register(
+    "times",
+    needs="epoch",
+    order=20,
+    title="Grokking times",
+    shows="Dot plot of the epoch of grokking, one row per arm and one dot per seed.",
+    caption="Every run is here, also those that have not grokked: a hollow triangle says “not by this epoch”, which is all "
+    "that is known about it. Compare whole clouds of seeds, not single runs; the scale is logarithmic, so equal "
+    "distances are equal factors.",
+)
 def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None] | None = None) -> Figure:
     """One row per arm: a dot per seed at its grokking time, a hollow triangle at the last epoch of a run that has not grokked.
 

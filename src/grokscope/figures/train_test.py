@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, need
-from .layout import (
+from .panels import (
     all_epochs,
     arm_handle,
     draw_seeds,
@@ -26,16 +26,17 @@ from .layout import (
     subtitle,
 )
 from .phases import mark_time, time_entries
-from .style import PAGE_WIDTH, TRAIN_COLOUR, arm_colours, styled
+from .registry import figures
+from .style import PAGE_WIDTH, TRAIN_COLOUR, arm_colours
 
 Column = Literal["accuracy", "loss"]
 LABELS: dict[Column, str] = {"accuracy": "accuracy (fraction)", "loss": "loss"}
 DASHES = (0, (4, 1.6))
 TOGETHER = 4
-"""More arms than that have training and test in a panel each."""
+"""With more arms than this, training and test get a panel each."""
 
 
-@styled
+@figures.register("train-test", needs="test_accuracy", standard=False, title="Training and test")
 def train_and_test(
     runs: Sequence[RunCurves],
     *,

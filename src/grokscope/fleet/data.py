@@ -1,4 +1,4 @@
-"""A run's data as the program reads it: built on the host from the run's seed alone."""
+"""The data of a run in the form that the program reads, built on the host from the run's seed alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..tasks import Examples
 
 Batch = dict[str, "Tensor"]
-"""Named tensors of one run (or, stacked, of all): vectors, tokens or a plan of look-ups, labels, informative, target, frozen."""
+"""Named tensors of one run, or of all runs stacked: vectors, tokens or a lookup plan, labels, informative, target, frozen."""
 
 
 def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, Batch]:
@@ -32,7 +32,7 @@ def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, B
 
 
 def batch_of(config: RunConfig, examples: Examples) -> Batch:
-    """Examples as a run's program reads them, with its frozen attention if it has any."""
+    """Examples in the form that the program reads, with the frozen attention if the run has one."""
     batch = {"vectors" if config.task.shape.features else "tokens": examples.inputs, "labels": examples.labels}
     if examples.informative is not None:
         batch["informative"] = examples.informative
@@ -41,7 +41,7 @@ def batch_of(config: RunConfig, examples: Examples) -> Batch:
 
 
 def with_plan(batch: Batch, vocabulary: int, positions: int) -> Batch:
-    """The batch with its tokens, if it has any, turned into a plan of look-ups; works on one run's batch and on a stack."""
+    """Replace the tokens of a batch, if any, by a lookup plan. Works on the batch of one run and on stacked batches."""
     if "tokens" not in batch:
         return batch
     planned = plan(batch["tokens"], vocabulary, positions)

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 
-from ..errors import StoreError
 from .data import Batch, lane_data
 from .guard import check_global_states, global_states, no_randomness_at_start
 from .io_pool import IOPool
 from .program import Program
-from .rules import Row, Rules
 from .stats import TrainingStats
+from .stopping import Row, StopRule
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
 
 
 _SAVING = 0.05
-"""Share of the time that may go into saves of all lanes."""
+"""Largest fraction of the time spent on saving all lanes."""
 
 
 class Sink(Protocol):
-    """Where a run's results go; the store offers one."""
+    """Destination of a run's results; the store provides one."""
 
     def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
         """Epoch, metadata and tensors of the last save, if any."""
@@ -48,54 +47,61 @@ class Sink(Protocol):
         status: str,
         keep: bool,
     ) -> None:
-        """All that was measured since the last save, and the state to go on from."""
+        """Save the rows measured since the last save, and the state to continue from."""
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Release the sink; nothing is saved after this call."""
 
 
 @dataclass(kw_only=True)
 class Job:
-    """A run that wants to be trained."""
+    """A run to be trained."""
 
     config: RunConfig
     sink: Sink
     origin: Callable[[], Origin | None] | None = None
-    """Gives the run that the ticket comes from."""
+    """Returns the run that the ticket comes from."""
     target: Callable[[], Tensor | None] | None = None
-    """Gives the prior's target on the training set where the prior cannot know it (a teacher's attention)."""
+    """Returns the target of the prior on the training set if the prior cannot compute it (a teacher's attention)."""
 
 
-class Prepared(NamedTuple):
-    """All that a lane needs of its run."""
+class PreparedRun(NamedTuple):
+    """A run ready to be loaded into a lane."""
 
     saved: tuple[int, dict[str, Any], dict[str, Tensor]] | None
     data: tuple[Batch, Batch]
     origin: Origin | None
 
 
-def _prepare(job: Job) -> Prepared:
+def _prepare(job: Job) -> PreparedRun:
     saved = job.sink.resume()
     with no_randomness_at_start():
         data = lane_data(job.config, job.target() if job.target else None)
-    return Prepared(saved, data, job.origin() if job.origin and saved is None else None)
+    return PreparedRun(saved, data, job.origin() if job.origin and saved is None else None)
 
 
 @dataclass(kw_only=True)
 class Lane:
-    """A job in training."""
+    """A job that is being trained."""
 
     job: Job
-    rules: Rules
+    stop_rule: StopRule
     epoch: int = 0
     next_due: int = 0
     seconds: float = 0.0
     rows: list[Row] = field(default_factory=list)
-    """Measured, not yet saved."""
+    """Measured but not saved yet."""
     last: Row = field(default_factory=dict)
     status: str = "running"
     saving: Future[None] | None = None
     """The last save."""
+    saved: int = 0
+    """Epoch of the last save."""
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether the evaluation due at this epoch is still missing."""
+        return self.epoch == self.next_due and self.last.get("epoch") != self.epoch
 
     @property
     def phase(self) -> int:
@@ -104,7 +110,7 @@ class Lane:
 
 
 class Progress(Protocol):
-    """Told about every lane now and then."""
+    """Receives the state of all lanes after every evaluation."""
 
     def update(self, lanes: list[Lane], waiting: int) -> None: ...
 
@@ -121,37 +127,37 @@ class Fleet:
         progress: Progress | None = None,
         interrupted: Callable[[], bool] = lambda: False,
         save_every: float = 20.0,
-        beside: Callable[[], int] = lambda: 1,
+        fleets: Callable[[], int] = lambda: 1,
         io_threads: int = 0,
     ):
         self.waiting = jobs if isinstance(jobs, deque) else deque(jobs)
-        """Jobs to come; several fleets may draw from one queue."""
+        """Queue of jobs; several fleets may share it."""
         self.limit = min(lanes, len(self.waiting))
-        """Lanes at most. One at a time may be of any signature: each has a program of its own."""
+        """Maximum number of lanes. With one lane, jobs may differ in signature: each has its own program."""
         self.device = device
         self.progress = progress
         self.interrupted = interrupted
         self.save_every = save_every
-        """Seconds between saves of all lanes, or more where saving takes long."""
-        self.beside = beside
-        """How many fleets, this one included, share the device now: a run-step has that share of the time."""
+        """Minimum number of seconds between saves of all lanes; longer if saving is slow."""
+        self.fleets = fleets
+        """Returns the number of fleets, including this one, that share the device: a run-step is charged that share of the time."""
         self.io_pool = IOPool(io_threads)
-        """Who opens runs ahead of need and saves while the device trains on."""
-        self.ahead: deque[tuple[Job, Future[Prepared]]] = deque()
-        """Runs that are being prepared."""
+        """Opens runs ahead of time and saves them while the device trains."""
+        self.prefetched: deque[tuple[Job, Future[PreparedRun]]] = deque()
+        """Runs that are being opened."""
         self.unsaved: list[Future[None]] = []
-        """Saves that are not known to have worked."""
+        """Saves that are not confirmed yet."""
         self.lanes: list[Lane | None] = []
         self.program: Program | None = None
         self.stats = TrainingStats()
         self.idle_steps = 0.0
-        """Steps of idle lanes, as a share of all lanes, since the program was made: counted in steps and not in seconds, so that
-        the same command makes the same programs."""
+        """Steps of idle lanes, as a fraction of all lanes, since the program was built. Counted in steps, not in seconds, so that
+        the same command builds the same programs."""
 
     def run(self) -> None:
-        """Train until every job is over, or until interrupted; then everything is saved.
+        """Train until every job is finished or the fleet is interrupted, and save everything.
 
-        When memory runs out, the runs in training are waiting again and go on from their last save.
+        If memory runs out, the runs in training return to the queue and continue from their last save.
         """
         begin: float | None = None
         saved_at, pause = time.monotonic(), self.save_every
@@ -171,25 +177,25 @@ class Fleet:
                     begin = None
                 self._fill()
             self._saved(wait=True)
-        except StoreError:
-            # one run's folder failed (locked, damaged, disk full): keep what the others have
-            self._save_all("stopped", whatever_happens=True)
-            raise
         except torch.OutOfMemoryError:
             active, self.lanes = self._active(), []
-            self._leave([lane.job for lane in active])
+            self._requeue([lane.job for lane in active])
+            raise
+        except Exception:
+            # a run folder failed (locked, damaged, disk full), or the code of a task, model, measure … raised
+            self._rescue()
             raise
         finally:
-            self._leave([job for job, _ in self.ahead])
+            self._requeue([job for job, _ in self.prefetched])
             for lane in self._active():
                 lane.job.sink.close()
-            self._part_from_program()
+            self._drop_program()
 
-    def _leave(self, jobs: list[Job]) -> None:
-        """To be trained by another fleet, or another time."""
-        for _, prepared in self.ahead:
+    def _requeue(self, jobs: list[Job]) -> None:
+        """Return jobs to the front of the queue, for another fleet or a later call."""
+        for _, prepared in self.prefetched:
             prepared.cancel()
-        self.io_pool.close()  # nobody closes a run that is being opened or saved
+        self.io_pool.close()  # no run may be closed while it is being opened or saved
         for job in reversed(jobs):
             job.sink.close()
             self.waiting.appendleft(job)
@@ -201,7 +207,7 @@ class Fleet:
         return [lane for _, lane in self._occupied()]
 
     def _advance(self) -> bool:
-        """Train to the next evaluation and evaluate; True when interrupted on the way."""
+        """Train to the next evaluation and evaluate; True if interrupted."""
         assert self.program is not None
         active = self._active()
         begin = time.perf_counter()
@@ -221,17 +227,20 @@ class Fleet:
         table = self.program.evaluate()
         check_global_states(generators)
         elapsed = time.perf_counter() - begin
-        for place, lane in self._occupied():
+        due = [(place, lane) for place, lane in self._occupied() if lane.epoch == lane.next_due]
+        for lane in active:
             lane.seconds += elapsed
-            if lane.epoch != lane.next_due:
-                continue
-            per_step = spent / (steps * len(active) * self.beside()) if steps else float("nan")
+        for place, lane in due:  # all rows before the first save: if a save fails, the other lanes are complete
+            per_step = spent / (steps * len(active) * self.fleets()) if steps else float("nan")
             row = {"epoch": lane.epoch, "seconds": lane.seconds, "seconds_per_step": per_step}
-            lane.last = row | {name: values[place] for name, values in table.items()}
-            lane.rows.append(lane.last)
+            row |= {name: values[place] for name, values in table.items()}
+            lane.status = lane.stop_rule.status_of(row) or "running"
+            lane.last = row
+            lane.rows.append(row)
             lane.next_due = min(lane.job.config.log.next_after(lane.epoch), lane.job.config.epochs)
-            if (status := lane.rules.judge(lane.last)) is not None:
-                self._retire(place, lane, status)
+        for place, lane in due:
+            if lane.status != "running":
+                self._retire(place, lane)
             elif (keep := lane.job.config.log.keep) and lane.epoch and lane.epoch % keep == 0:
                 self._save(place, lane, "running", keep=True)
         if self.progress:
@@ -239,34 +248,35 @@ class Fleet:
         return False
 
     def _fill(self) -> None:
-        """Waiting runs take the free lanes; when none waits, the fleet closes ranks."""
-        self._close_ranks()
+        """Load waiting runs into free lanes; if none is waiting, shrink the fleet."""
+        self._shrink()
         for place in range(self.limit):
-            while (place >= len(self.lanes) or self.lanes[place] is None) and self._look_ahead(1):
-                if not self._load(place, *self.ahead.popleft()):
+            while (place >= len(self.lanes) or self.lanes[place] is None) and self._prefetch(1):
+                if not self._load(place, *self.prefetched.popleft()):
                     return
-        self._look_ahead(0)
+        self._prefetch(0)
 
-    def _look_ahead(self, needed: int) -> bool:
-        """Have runs prepared, as many as there are io_threads or as are needed; True if there is one."""
-        while self.waiting and len(self.ahead) < max(self.io_pool.io_threads, needed):
-            with suppress(IndexError):  # another fleet was quicker
+    def _prefetch(self, needed: int) -> bool:
+        """Open up to max(io_threads, needed) runs ahead of time; True if there is one."""
+        while self.waiting and len(self.prefetched) < max(self.io_pool.io_threads, needed):
+            with suppress(IndexError):  # another fleet took the job
                 job = self.waiting.popleft()
-                self.ahead.append((job, self.io_pool.submit(partial(_prepare, job))))
-        return bool(self.ahead)
+                self.prefetched.append((job, self.io_pool.submit(partial(_prepare, job))))
+        return bool(self.prefetched)
 
-    def _load(self, place: int, job: Job, prepared: Future[Prepared]) -> bool:
-        """Put a job into a lane, unless it should wait for the first evaluation of the others."""
+    def _load(self, place: int, job: Job, prepared: Future[PreparedRun]) -> bool:
+        """Load a job into a lane. False if it has to wait for the first evaluation of the other lanes."""
         try:
             saved, data, origin = prepared.result()
-            lane = Lane(job=job, rules=Rules(job.config))
+            lane = Lane(job=job, stop_rule=StopRule(job.config))
             if saved is not None:
                 lane.epoch, metadata, _ = saved
-                lane.rules.held_since, lane.seconds = metadata["held_since"], metadata["seconds"]
+                lane.saved = lane.epoch
+                lane.stop_rule.held_since, lane.seconds = metadata["held_since"], metadata["seconds"]
                 lane.next_due = min(job.config.log.next_after(lane.epoch), job.config.epochs)
             if not self.stats.lane_steps and any(other.phase != lane.phase for other in self._active()):
-                # beside runs that stopped between evaluations it would be due at other times for ever
-                self.ahead.appendleft((job, prepared))
+                # next to runs that stopped between evaluations, its evaluations would never coincide with theirs
+                self.prefetched.appendleft((job, prepared))
                 return False
             if self.program is None or self.limit == 1:
                 self.program = Program(job.config, self.limit, self.device)
@@ -281,53 +291,65 @@ class Fleet:
         self.lanes[place] = lane
         return True
 
-    def _close_ranks(self) -> None:
-        """A smaller program for the lanes that are left, when idle lanes have cost as much as it would."""
+    def _shrink(self) -> None:
+        """Build a smaller program for the remaining lanes once idle lanes have cost as much as building it."""
         occupied = [place for place, _ in self._occupied()]
         idle = [place for place in range(len(self.lanes)) if place not in occupied]
-        if self.program is None or self.waiting or self.ahead or not occupied or not idle:
+        if self.program is None or self.waiting or self.prefetched or not occupied or not idle:
             return
-        if self.idle_steps < _patience(len(self.lanes)):
+        if self.idle_steps < _idle_limit(len(self.lanes)):
             return
         smaller = self.program.narrow(occupied)
-        self._part_from_program()
+        self._drop_program()
         self.program = smaller
         self.lanes = [self.lanes[place] for place in occupied]
         self.limit = len(occupied)
         self.idle_steps = 0.0
 
-    def _part_from_program(self) -> None:
+    def _drop_program(self) -> None:
         if self.program is not None:
             self.program.close()
         self.program = None
 
-    def _retire(self, place: int, lane: Lane, status: str) -> None:
-        lane.status = status
-        self._save(place, lane, status)
+    def _retire(self, place: int, lane: Lane) -> None:
+        self._save(place, lane, lane.status)
         self.lanes[place] = None
 
-    def _save_all(self, status: str, whatever_happens: bool = False) -> None:
+    def _save_all(self, status: str) -> None:
         for place, lane in self._occupied():
             lane.status = status
-            with suppress(*[StoreError] if whatever_happens else []):
-                self._save(place, lane, status)
-                if whatever_happens and lane.saving:
+            self._save(place, lane, status)
+
+    def _rescue(self) -> None:
+        """After an error, save every lane whose weights and rows are complete up to its epoch. The other lanes keep their last
+        save: a failed evaluation omits a row, and a step that failed half-way leaves weights of no epoch (visible in the step
+        counter, or the lane has not advanced since it was loaded or saved)."""
+        if self.program is None:
+            return
+        per_epoch = self.program.config.steps_per_epoch
+        for place, lane in self._occupied():
+            lane.status = "stopped" if lane.status == "running" else lane.status
+            with suppress(Exception):  # raise the first error
+                advanced = lane.epoch > lane.saved and int(self.program.step[place]) == lane.epoch * per_epoch
+                if advanced and not lane.unmeasured:
+                    self._save(place, lane, lane.status)
+                    assert lane.saving is not None
                     lane.saving.result()
 
     def _save(self, place: int, lane: Lane, status: str, keep: bool = False) -> None:
         assert self.program is not None
         if lane.saving is not None:
-            lane.saving.result()  # one after another
-        metadata = {"held_since": lane.rules.held_since, "seconds": lane.seconds}
+            lane.saving.result()  # saves of one run are sequential
+        metadata = {"held_since": lane.stop_rule.held_since, "seconds": lane.seconds}
         state = {"epoch": lane.epoch, "rows": lane.rows, "tensors": self.program.unload(place), "metadata": metadata}
         lane.saving = self.io_pool.submit(partial(_write, lane.job.sink, state | {"status": status, "keep": keep}))
         self.unsaved.append(lane.saving)
         if lane.saving.done():
             lane.saving.result()
-        lane.rows = []
+        lane.rows, lane.saved = [], lane.epoch
 
     def _saved(self, wait: bool = False) -> bool:
-        """Whether all that was handed in is on disk; raises what went wrong."""
+        """Whether all submitted saves are on disk; raises the error of a failed save."""
         done = {save for save in self.unsaved if wait or save.done()}
         self.unsaved = [save for save in self.unsaved if save not in done]
         for save in done:
@@ -335,8 +357,8 @@ class Fleet:
         return not self.unsaved
 
 
-def _patience(lanes: int) -> float:
-    """Idle steps after which a smaller program pays: about as many as take the time of recording one, a tenth of a second."""
+def _idle_limit(lanes: int) -> float:
+    """Idle steps after which a smaller program pays off: about as long as recording one takes, a tenth of a second."""
     return 200 / (1 + lanes / 50)
 
 
@@ -344,5 +366,5 @@ def _write(sink: Sink, state: dict[str, Any]) -> None:
     try:
         sink.save(**state)
     finally:
-        if state["status"] not in ("running", "stopped"):  # the run is over
+        if state["status"] not in ("running", "stopped"):  # the run is finished
             sink.close()

@@ -1,4 +1,4 @@
-"""What is measured of ONE run: a view of it as plain data, and every registered measure of that view."""
+"""Evaluation of ONE run: a view of it as plain data, and every registered measure of that view."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..errors import ConfigError
 from ..measures import measures
 from ..measures.base import Side, Starvation, View
 from ..models import Output
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Evaluation:
-    """Pure functions of one run's weights, data and numbers."""
+    """Pure functions of the weights, data and hyperparameters of one run."""
 
     def __init__(self, objective: Objective):
         self.objective = objective
@@ -29,8 +30,8 @@ class Evaluation:
         self.parameters = self.config.model.parameters(objective.shape)
 
     def observe(self, weights: Weights, batch: Batch, offset: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """A forward pass with all details (the output's fields by name), and the cross-entropy of each answer, whose gradient on
-        the attention logits is what the task still teaches attention; 0 for a model without attention.
+        """A forward pass with all details (fields of the output by name), and the cross-entropy of each answer, whose gradient
+        with respect to the attention logits is the remaining training signal of attention; 0 for a model without attention.
 
         offset   added to the attention logits
         """
@@ -52,14 +53,18 @@ class Evaluation:
         step: Tensor,
         seed: Tensor,
     ) -> dict[str, Tensor]:
-        """Every registered measure; `seen`, `answer_loss` and `gradient` are what `observe` found on the training set.
+        """Every registered measure; `seen`, `answer_loss` and `gradient` come from `observe` on the training set.
         Columns are named measure/column."""
         view = self.view(weights, hyper, seen, answer_loss, gradient, train, test, step, seed)
-        return {
-            f"{name}/{column}": value.float()
-            for name, measure in measures.entries().items()
-            for column, value in measure(view).items()
-        }
+        found: dict[str, Tensor] = {}
+        owner: dict[str, str] = {}
+        for name, measure in measures.entries().items():
+            for column, value in measure(view).items():
+                if column in owner:
+                    raise ConfigError("measure", f"{owner[column]} and {name} both return {column}; rename one of them")
+                owner[column] = name
+                found[f"{name}/{column}"] = value.float()
+        return found
 
     def view(
         self,
@@ -110,7 +115,7 @@ class Evaluation:
         return Side(out, loss, accuracy, _labels(batch), batch.get("informative"))
 
     def _answered(self, weights: Weights, batch: Batch, **how: Any) -> Output:
-        """A forward pass, with the loss of each answer where that is fused."""
+        """A forward pass, with the loss of each answer if the evaluation is fused."""
         forward = self.objective.forward
         if not self.objective.fused:
             return forward(weights, batch, **how)

@@ -1,4 +1,4 @@
-"""One run's network as it is trained: the model's forward pass with the run's precision and, if any, its frozen attention."""
+"""The network of one run as trained: the forward pass of the model with the run's precision and frozen attention, if any."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..errors import require_arguments
 from ..ops.lookup import Plan
 
 if TYPE_CHECKING:
@@ -27,11 +28,12 @@ class Forward:
         self.model = config.model
         self.shape = config.task.shape
         self.precision = config.precision
+        require_arguments(self.model.forward, "model", "training", "key")
 
     def __call__(
         self, weights: Weights, batch: Batch, *, training: bool = False, key: Key | None = None, **how: Any
     ) -> Output:
-        """`how` as in `Model.forward`; for a model without attention there is none."""
+        """`how` as in `Model.forward`; ignored for a model without attention."""
         with self.autocast(batch):
             if not self.model.has_attention:
                 return self.model.forward(weights, self.inputs(batch), training=training, key=key)
@@ -39,11 +41,11 @@ class Forward:
             return self.model.forward(weights, self.inputs(batch), training=training, key=key, **attention)
 
     def inputs(self, batch: Batch) -> Any:
-        """Vectors, or sequences as a plan of look-ups."""
+        """Vectors, or sequences as a lookup plan."""
         return batch["vectors"] if self.shape.features else Plan(batch["row"], batch["order"], batch["starts"])
 
     def autocast(self, batch: Batch) -> AbstractContextManager[Any]:
-        """Products of the network in bf16, if the run asks for it; what is measured is the network as it is trained."""
+        """Matrix products in bf16 if the run uses it; measures see the network as it is trained."""
         if self.precision != "bf16":
             return nullcontext()
         return torch.autocast(batch["labels"].device.type, dtype=torch.bfloat16)

@@ -1,8 +1,9 @@
-"""Global randomness inside a run is an error: a run could neither be repeated nor resumed, and its neighbours would share it."""
+"""Global randomness inside a run is an error: the run could not be repeated or resumed, and its neighbours would share it."""
 
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,8 +19,11 @@ AT_START = "draw from the generator that is given, or from grokscope.randomness.
 """Advice for code that runs in training, and for code that makes data and initial weights."""
 
 
+_WATCHING = threading.RLock()
+
+
 class _Watch(TorchDispatchMode):
-    """Every operation passes here."""
+    """Called for every operation."""
 
     def __init__(self, advice: str):
         super().__init__()
@@ -34,9 +38,12 @@ class _Watch(TorchDispatchMode):
 
 @contextmanager
 def no_global_randomness(advice: str = IN_STEPS) -> Iterator[None]:
-    """Inside, an operation that draws from PyTorch's global generator raises at its own line. It is slow: for one step."""
+    """Context in which a draw from PyTorch's global generator raises at its own line. Slow: use it for one step.
+
+    One thread at a time: PyTorch does not make the Python handles of its operators safely in several threads at once.
+    """
     try:
-        with _Watch(advice):
+        with _WATCHING, _Watch(advice):
             yield
     except RuntimeError as error:
         if "randomness error mode" not in str(error):  # vmap sees it first
@@ -46,15 +53,14 @@ def no_global_randomness(advice: str = IN_STEPS) -> Iterator[None]:
 
 @contextmanager
 def no_randomness_at_start() -> Iterator[None]:
-    """Inside, a run's data or initial weights are made: no global generator may be drawn from."""
+    """Context in which a run's data or initial weights are made: raise if a global generator was drawn from."""
     before = global_states()
-    with no_global_randomness(AT_START):
-        yield
+    yield
     check_global_states(before, AT_START)
 
 
 def global_states() -> dict[str, object]:
-    """Where the global generators stand: what must be the same after a stretch of training as before it."""
+    """States of the global generators, which training must not change."""
     numpy = np.random.get_state(legacy=False)["state"]
     return {
         "PyTorch": torch.random.get_rng_state().numpy().tobytes(),
@@ -64,7 +70,7 @@ def global_states() -> dict[str, object]:
 
 
 def check_global_states(before: dict[str, object], advice: str = IN_STEPS) -> None:
-    """The cheap check of every stretch of training: no global generator may have moved."""
+    """Raise if a global generator has changed; cheap enough for every call of training."""
     for name, state in global_states().items():
         if state != before[name]:
             raise _refused(f"the run drew from the global generator of {name}", advice)

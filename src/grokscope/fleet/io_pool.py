@@ -1,4 +1,4 @@
-"""Work of the host beside training: opening the runs that come next, writing what was measured."""
+"""Host work that overlaps with training: opening the next runs, writing measurements."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 class IOPool:
-    """Some io_threads, each a thread. Without io_threads whoever hands in work does it himself."""
+    """A pool of `io_threads` threads. With 0 threads, `submit` runs the work in the calling thread."""
 
     def __init__(self, io_threads: int = 0):
         self.io_threads = io_threads
         self._pool = ThreadPoolExecutor(io_threads) if io_threads else None
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Begin some work. Its result, or what it raised, is in the future."""
+        """Start `work`. The future holds its result or exception."""
         if self._pool:
             return self._pool.submit(work)
         done: Future[T] = Future()
@@ -28,6 +28,6 @@ class IOPool:
         return done
 
     def close(self) -> None:
-        """Finish all that was handed in."""
+        """Wait for all submitted work."""
         if self._pool:
             self._pool.shutdown()

@@ -1,4 +1,4 @@
-"""All weights of a run as one vector: where each weight lies in it."""
+"""All weights of a run as one vector, and the position of each weight in it."""
 
 from __future__ import annotations
 

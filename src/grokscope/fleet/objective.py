@@ -1,7 +1,7 @@
-"""What ONE run minimises: task loss + prior + penalties. Whether the fused readout is used is decided here, once per program.
+"""The objective of ONE run: task loss + prior + penalties. Decides once per program whether the fused readout is used.
 
-The fused path (`Model.fused_loss`, `Model.fused_eval`) replaces the model's own `forward`, so it is taken only where that is the
-code it was written for: `overridden` finds what a subclass or a patch has changed.
+The fused path (`Model.fused_loss`, `Model.fused_eval`) replaces the model's own `forward`, so it is used only if `forward` is the
+code it was written for: `overridden` detects changes by a subclass or a patch.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from .data import Batch
 
 Hyper = dict[str, "Tensor"]
-"""The run's own numbers as scalar tensors, named as in its config ("optim.lr"): runs with other numbers share one program."""
+"""Hyperparameters of a run as scalar tensors, named as in its config ("optim.lr"): runs that differ in them share a program."""
 
 COMPONENTS = ("optim", "filter", "prior", "constraint", "noise")
-"""Components whose numbers may differ between runs of one program."""
+"""Components whose hyperparameters may differ between runs of one program."""
 
 
 def hyper_of(config: RunConfig) -> dict[str, float]:
-    """The numbers that are a run's own."""
+    """The hyperparameters of a run that may differ between lanes."""
     values = {f"{part}.{name}": v for part in COMPONENTS for name, v in getattr(config, part).lane_values().items()}
     return values | {"epochs": float(config.epochs)}
 
 
 def with_numbers(config: RunConfig, part: str, hyper: Hyper) -> Any:
-    """A component of the config with the run's own numbers in its fields."""
+    """A component of the config with the run's hyperparameters in its fields."""
     own = {key.removeprefix(f"{part}."): value for key, value in hyper.items() if key.startswith(f"{part}.")}
     return getattr(config, part).with_values(own)
 
 
 class Objective:
-    """Pure functions of one run's weights, batch and numbers."""
+    """Pure functions of the weights, batch and hyperparameters of one run."""
 
     def __init__(self, config: RunConfig, device: torch.device, fuse: bool = True):
-        """fuse   False computes every loss from logits"""
+        """fuse   if False, every loss is computed from logits"""
         self.config = config
         self.shape = config.task.shape
         self.forward = Forward(config)
@@ -106,7 +106,7 @@ class Objective:
         step: Tensor,
         seed: Tensor,
     ) -> Tensor:
-        """What is added to the task loss; `seen` are the fields of the output by name."""
+        """Prior and penalties, which are added to the task loss; `seen` are the fields of the output by name."""
         total = torch.zeros_like(beta)
         if "target" in batch:
             out, key = self.completed(seen, weights, batch, Key(seed, step)), Key(seed, step)
@@ -116,7 +116,7 @@ class Objective:
         return total
 
     def completed(self, seen: dict[str, Tensor], weights: Weights, batch: Batch, key: Key | None = None) -> Output:
-        """The output with these fields. Logits that the fused path did without are computed when somebody reads them.
+        """The output with these fields. Logits that the fused path did not compute are computed on first access.
 
         key   of a training step; None when evaluating
         """

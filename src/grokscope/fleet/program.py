@@ -1,8 +1,8 @@
 """Many runs as one stacked program: the functions of one run (objective, update, evaluation) under vmap, on one buffer
 [lane, weight].
 
-Each lane has its own data, numbers, optimizer state, step counter and mask. No operation mixes lanes, so what happens in
-one (NaN included) does not reach another. On a GPU a step and an evaluation are each one CUDA graph. On a CPU training uses
+Each lane has its own data, hyperparameters, optimizer state, step counter and mask. No operation mixes lanes, so a lane
+(NaN included) does not affect another. On a GPU a step and an evaluation are each one CUDA graph. On a CPU training uses
 programs of one lane, which need no vmap: a run's bits do not depend on its neighbours.
 """
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 
 _AHEAD = 32
-"""Steps whose learning rates a CPU computes at once."""
+"""Number of steps whose learning rates are computed at once on a CPU."""
 
 
 class Program:
     """`lanes` runs of the same signature as `template`."""
 
     def __init__(self, template: RunConfig, lanes: int, device: torch.device, fuse: bool = True):
-        """fuse   False computes every loss from logits"""
+        """fuse   if False, every loss is computed from logits"""
         if device.type == "cpu":
             keep_freed_memory()
             pin_products()
@@ -60,7 +60,7 @@ class Program:
         self.evaluation = Evaluation(self.objective)
         as_stored = type(template.ticket).effective is Ticket.effective and not template.noise.in_steps
         self.needs_no_vmap = self.objective.fused and as_stored
-        """Whether the fused loss takes the stacked weights as they are."""
+        """Whether the fused loss takes stacked weights directly."""
         self.flat = torch.zeros(lanes, self.layout.size, device=device)
         # leaves that share the buffer's memory: an in-place change of `flat` is a change of the weights
         self.weights = {name: w.detach().requires_grad_() for name, w in self.layout.cut(self.flat).items()}
@@ -73,9 +73,9 @@ class Program:
             "filter": self._new_state(lambda weight, role: template.filter.init(weight), template.filter.elementwise),
         }
         self._ahead: deque[tuple[Tensor, Tensor]] = deque()
-        """Learning rates and strengths of the prior of the next steps."""
+        """Learning rates and prior strengths of the next steps."""
         self._steps_guarded = self._evaluations_guarded = False
-        """Whether one of them was seen to draw from no global generator."""
+        """Whether one evaluation has been checked for draws from a global generator."""
         self.train: Batch = {}
         self.test: Batch = {}
         self._train_step, self._evaluate = self._recorded()
@@ -90,7 +90,7 @@ class Program:
         saved: dict[str, Tensor] | None = None,
         origin: Origin | None = None,
     ) -> None:
-        """Put a run into a lane: fresh from its seed (and the `origin` of its ticket), or from saved tensors."""
+        """Load a run into a lane: initialised from its seed (and the `origin` of its ticket), or from saved tensors."""
         train, test = data
         train, test = (train if self.config.batch_size else self._planned(train)), self._planned(test)
         if not self.train:
@@ -115,7 +115,7 @@ class Program:
     def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
         if mask and self.mask is None:
             self.mask = torch.ones_like(self.flat)
-            self._train_step, self._evaluate = self._recorded()  # what was recorded knows no mask
+            self._train_step, self._evaluate = self._recorded()  # the recorded graphs have no mask
         if self.mask is not None:
             self.mask[lane] = 1.0
             for name, lives in self.layout.cut(self.mask[lane]).items():
@@ -124,7 +124,7 @@ class Program:
             self.flat[lane] *= self.mask[lane]
 
     def unload(self, lane: int) -> dict[str, Tensor]:
-        """A copy of all that a lane needs to go on: weights, optimizer and filter state, step counter, mask."""
+        """A copy of the state that a lane needs to continue: weights, optimizer and filter state, step counter, mask."""
         tensors = {name: tensor.to("cpu", copy=True) for name, tensor in self._saved(lane).items()}
         if self.mask is None:
             return tensors
@@ -141,18 +141,22 @@ class Program:
         program.seed, program.step = self.seed[keep], self.step[keep]
         program.mask = None if self.mask is None else self.mask[keep]
         program.flat.copy_(self.flat[keep])
-        program.state = {room: {key: s[keep] for key, s in state.items()} for room, state in self.state.items()}
+        program.state = {
+            component: {key: s[keep] for key, s in state.items()} for component, state in self.state.items()
+        }
         return program
 
     def _saved(self, lane: int) -> dict[str, Tensor]:
-        """Views of one lane's own state, by the names it is saved under."""
+        """Views of the state of one lane, by the names under which it is saved."""
         views = {f"weight/{name}": weight for name, weight in self.layout.cut(self.flat[lane]).items()}
-        for room, state in self.state.items():
+        for component, state in self.state.items():
             for key, stacked in state.items():
                 if "/" in key:
-                    views[f"{room}/{key}"] = stacked[lane]
+                    views[f"{component}/{key}"] = stacked[lane]
                 else:
-                    views |= {f"{room}/{key}/{name}": part for name, part in self.layout.cut(stacked[lane]).items()}
+                    views |= {
+                        f"{component}/{key}/{name}": part for name, part in self.layout.cut(stacked[lane]).items()
+                    }
         return views | {"step": self.step[lane]}
 
     def _new_state(self, init: Callable[..., dict[str, Tensor]], elementwise: bool) -> dict[str, Tensor]:
@@ -174,12 +178,12 @@ class Program:
             self._train_step()
 
     def finish(self) -> None:
-        """Wait until the device has done all that this thread asked of it."""
+        """Wait until the device has completed all work of this thread."""
         if self.device.type == "cuda":
             torch.cuda.current_stream(self.device).synchronize()
 
     def _recorded(self) -> tuple[Callable[[], None], Callable[[], dict[str, Tensor]]]:
-        """The step and the evaluation, on a GPU as CUDA graphs."""
+        """The step and the evaluation, as CUDA graphs on a GPU."""
         if self.device.type != "cuda":
             return self._eager_step, self._eager_evaluation
         precision = self.config.precision
@@ -187,12 +191,12 @@ class Program:
         return step, captured(self._eager_evaluation, lambda: [], precision)
 
     def close(self) -> None:
-        """Forget what was recorded: it holds the program, and with it the memory, until the next collection of garbage."""
+        """Release the recorded graphs: they keep the program and its memory alive until the next garbage collection."""
         del self._train_step, self._evaluate
 
     def _changing(self) -> list[Tensor]:
-        """All that a step changes."""
-        return [self.flat, self.step, *(tensor for room in self.state.values() for tensor in room.values())]
+        """All tensors that a step modifies."""
+        return [self.flat, self.step, *(tensor for component in self.state.values() for tensor in component.values())]
 
     def _eager_step(self) -> None:
         if self._steps_guarded:
@@ -217,8 +221,8 @@ class Program:
             self.step += 1
 
     def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        """What is differentiated, and the factor of each: the sum of both products is what the runs minimise, or has the same
-        gradient."""
+        """The tensors to differentiate and the factor of each: the sum of their products is the objective of the runs, or has the
+        same gradient."""
         if not self.needs_no_vmap:
             total = self._each_run(self.objective.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
             return [total], [torch.ones_like(total)]
@@ -234,7 +238,7 @@ class Program:
         return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [ones]
 
     def _scheduled(self) -> tuple[Tensor, Tensor]:
-        """Learning rate and prior's strength of each run at this step. A CPU computes those of some steps at once."""
+        """Learning rate and prior strength of each run at this step. On a CPU, several steps are computed at once."""
         if self.device.type == "cuda":
             return vmap(self.objective.scheduled)(self.hyper, self.step)
         if not self._ahead:
@@ -250,12 +254,12 @@ class Program:
         else:
             flat, state = self._each_run(self.update.masked)(*arguments, self.mask)
         self.flat.copy_(flat)
-        for room, tensors in state.items():
+        for component, tensors in state.items():
             for key, tensor in tensors.items():
-                self.state[room][key].copy_(tensor)
+                self.state[component][key].copy_(tensor)
 
     def _fused_adamw(self, grad: Tensor, lr: Tensor) -> None:
-        """The same in place, where there is nothing but clipping and AdamW."""
+        """The same in place, for a step that consists of clipping and AdamW alone."""
         if usable_on(self.device):
             from ..ops.triton.adamw import adamw_
         else:
@@ -270,7 +274,7 @@ class Program:
             self.flat *= self.mask
 
     def _batch(self) -> Batch:
-        """What this step trains on: everything, or the next slice of this epoch's own order of each lane."""
+        """The batch of this step: the whole training set, or the next slice of each lane's order of this epoch."""
         if not (size := self.config.batch_size):
             return self.train
         per_epoch, examples = self.config.steps_per_epoch, self.shape.train_size
@@ -289,7 +293,7 @@ class Program:
         return {name.partition("/")[2]: values for name, values in self._evaluated().items()}
 
     def evaluate_by_measure(self, names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
-        """Some measures of every lane, by measure and column; one that has nothing to say has no columns."""
+        """Some measures of every lane, by measure and column; a measure that does not apply has no columns."""
         found: dict[str, dict[str, list[float]]] = {name: {} for name in names}
         for name, values in self._evaluated().items():
             measure, _, column = name.partition("/")
@@ -316,7 +320,7 @@ class Program:
         weights = {name: weight.detach() for name, weight in self.weights.items()}
         seen, cross_entropy = self._each_run(self.evaluation.observe)(weights, train, offset)
         gradient = torch.zeros_like(offset)
-        if cross_entropy.requires_grad:  # not so when attention is frozen
+        if cross_entropy.requires_grad:  # False if attention is frozen
             (gradient,) = torch.autograd.grad(cross_entropy.sum(), offset)
         seen = {name: tensor.detach() for name, tensor in seen.items()}
         observed = (seen, cross_entropy.detach(), gradient)
@@ -327,7 +331,7 @@ class Program:
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _each_run(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """The rule of one run for all: vmap, which one run alone does without. What is None is so for every run."""
+        """Apply a function of one run to all runs, with vmap if there are several. An argument may be None for all runs."""
 
         def stacked(*arguments: Any) -> Any:
             if self.lanes == 1:
@@ -338,7 +342,7 @@ class Program:
         return stacked
 
     def _no_offset(self) -> Tensor:
-        """Zeros to add to the attention logits: what the task loss would change them by is their gradient."""
+        """Zeros to add to the attention logits; their gradient is that of the attention logits."""
         shape: tuple[int, ...] = ()
         if self.config.model.has_attention:
             shape = (self.shape.train_size, getattr(self.config.model, "heads", 1), self.shape.length)
@@ -346,7 +350,7 @@ class Program:
 
 
 def _mapped(change: Callable[[Tensor], Tensor], tree: Any) -> Any:
-    """Dicts and tuples of tensors with every tensor changed."""
+    """Apply `change` to every tensor in nested dicts and tuples."""
     if isinstance(tree, dict):
         return {name: _mapped(change, part) for name, part in tree.items()}
     if isinstance(tree, tuple):

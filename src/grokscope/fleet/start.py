@@ -1,4 +1,4 @@
-"""Where a run starts: its own initial weights, or what its ticket makes of them. Computed on the host from the run's seed."""
+"""The starting point of a run: its initial weights, pruned by its ticket if it has one. Computed on the host from the seed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def initial_weights(config: RunConfig, purpose: str = "weights") -> dict[str, Tensor]:
-    """θ₀, start from the run's seed."""
+    """The initial weights θ₀, drawn from the run's seed."""
     return config.model.init(config.task.shape, stream(config.seed_for("init"), purpose))
 
 

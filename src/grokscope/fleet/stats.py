@@ -1,4 +1,4 @@
-"""What training took, and how much of it was of use."""
+"""Steps and seconds of training, and the fraction of busy lanes."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(kw_only=True)
 class TrainingStats:
-    """Steps and seconds of a fleet, or of many."""
+    """Steps and seconds of one or several fleets."""
 
     run_steps: int = 0
     """Optimizer steps taken, summed over runs."""
     lane_steps: int = 0
-    """Steps of all lanes, idle ones included."""
+    """Steps of all lanes, including idle ones."""
     seconds: float = 0.0
-    """From the first run's opening to the last one's end."""
+    """From opening the first run to the end of the last one."""
 
     def __iadd__(self, other: TrainingStats) -> TrainingStats:
         self.run_steps += other.run_steps

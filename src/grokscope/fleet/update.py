@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..errors import require_arguments
 from ..optim.adamw import AdamW
 from ..optim.base import clip_scale
 from ..optim.filters import NoFilter
@@ -26,14 +27,15 @@ State = dict[str, dict[str, "Tensor"]]
 
 
 class Update:
-    """The rule, apart from the run's own numbers."""
+    """The update rule, without the hyperparameters of the run."""
 
     def __init__(self, config: RunConfig, layout: Layout):
+        require_arguments(config.optim.update, "optim", "key")
         self.config = config
         self.layout = layout
         self.rates = config.ticket.rates(layout.parameters)
         self.is_plain_adamw = (
-            type(config.optim) is AdamW  # others build on it
+            type(config.optim) is AdamW  # not a subclass
             and type(config.filter) is NoFilter
             and self.rates is None
             and not config.constraint.norm

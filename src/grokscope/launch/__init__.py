@@ -1,4 +1,4 @@
-"""What trains where: plan (pure), scheduler (threads and streams), local (this machine)."""
+"""Where runs train: plan (pure), scheduler (threads and streams), local (this machine)."""
 
 from .local import train, train_all
 

@@ -1,4 +1,4 @@
-"""Training on this machine: opens run folders, plans what trains together, trains, and continues where it stopped."""
+"""Training on this machine: open run folders, plan which runs train together, train, and continue stopped runs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ import torch
 from ..config import RunConfig, combine
 from ..errors import ConfigError
 from ..fleet import Job, Progress, TrainingStats
+from ..measures import measures
 from ..ops.blas import numerics
 from ..ops.devices import device_name, resolve_device
 from ..ops.memory import free_memory
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
-from ..store import RunInfo, check_writable, read_run
+from ..store import RunInfo, check_writable, delete_runs, read_run
 from .continued import change_of_numerics
 from .plan import USABLE, fitting_lanes, lane_bytes, pack, plan_workers
+from .progress import GuardedProgress
 from .remaining import Notes, print_notes, remaining
 from .scheduler import Group, Scheduler, usable_cores
 from .sink import RunWriter
@@ -39,14 +41,14 @@ def train(
     lanes: int | None = None,
     progress: Progress | None = None,
 ) -> list[RunInfo]:
-    """Train one configuration with several seeds, side by side; finished runs are returned as they are.
+    """Train one configuration with several seeds in parallel; finished runs are returned unchanged.
 
-    seeds    how many (0 … n−1), or which
+    seeds    number of seeds (0 … n−1), or a list of seeds
     device   auto, cpu, cuda or cuda:1
-    runs     folder that holds a folder per run
-    lanes    how many train at once: in a fleet on a GPU, by memory if None; on a CPU, by cores if None
+    runs     folder with one subfolder per run
+    lanes    how many runs train at once: per fleet on a GPU (None: limited by memory), in total on a CPU (None: by cores)
 
-    Ctrl-C keeps what was trained: the runs come back with status "stopped", and the same call goes on from there.
+    Ctrl-C saves the runs and returns them with status "stopped"; the same call continues from there.
     """
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     configs = [replace(config, seed=seed) for seed in chosen]
@@ -62,21 +64,26 @@ def train_all(
     progress: Progress | None = None,
     save_every: float = 20.0,
     stats: TrainingStats | None = None,
+    again: bool = False,
 ) -> list[RunInfo]:
     """Train any configurations; those of equal shape share a fleet. Everything is checked before anything is written.
 
-    stats   what training takes is added to it
+    stats   the steps and seconds of training are added to it
+    again   delete the stored runs and train them from scratch
     """
     wanted = combine(config.check() for config in configs)
     if not wanted:
-        raise ConfigError("seeds", "no run was asked for")
+        raise ConfigError("seeds", "no runs requested")
     if (dtype := torch.get_default_dtype()) != torch.float32:
         raise ConfigError("precision", f"weights are float32, but torch.get_default_dtype() is {dtype}")
     place = resolve_device(device)
     check_writable(runs)
-    for config in wanted.values():  # whoever is referred to must be there and fit
+    for config in wanted.values():  # runs that are referred to must exist and match
         teacher_of(config, runs)
         origin_of(config, runs)
+    if again:
+        deleted = delete_runs(Path(runs) / id for id in wanted)
+        print(f"deleted {deleted} stored run{'s' * (deleted != 1)}; training from scratch", file=sys.stderr)
     left = [wanted[id] for id in remaining(wanted, runs)]
     if left:
         _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats())
@@ -112,7 +119,7 @@ def _train_rest(
             workers=workers,
             cores=cores,
             device=device,
-            progress=progress,
+            progress=GuardedProgress(progress) if progress else None,
             interrupted=interrupted,
             save_every=save_every,
             notify=lambda line: print(line, file=sys.stderr),
@@ -141,8 +148,8 @@ def _group(configs: list[RunConfig], lanes: int, runs: str | Path, device: torch
 def _job(config: RunConfig, runs: str | Path, device: torch.device, numerics: Callable[[], dict[str, Any]]) -> Job:
     config.task.require_data()
     teacher = teacher_of(config, runs)
-    # a teacher may be trained further later on: a run that continues keeps to the epoch it began with
-    record = {"teacher_epoch": teacher.info.epoch} if teacher else {}
+    # a teacher may be trained further: a run that continues keeps the epoch it began with
+    record = {"measures": list(measures.entries())} | ({"teacher_epoch": teacher.info.epoch} if teacher else {})
     sink = RunWriter(runs, config, device_name(device), record, numerics)
     return Job(
         config=config,
@@ -156,7 +163,7 @@ def _job(config: RunConfig, runs: str | Path, device: torch.device, numerics: Ca
 
 @contextmanager
 def graceful_interrupt() -> Iterator[Callable[[], bool]]:
-    """Inside, Ctrl-C (or SIGTERM) sets a flag that the fleet reads between steps; a second one stops at once."""
+    """Context in which Ctrl-C (or SIGTERM) sets a flag that the fleet reads between steps; a second one stops immediately."""
     asked: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False

@@ -1,6 +1,6 @@
-"""What trains together, and how many at once: pure functions of the runs' configs, free memory and cores.
+"""Which runs train together, and how many at once: pure functions of the configs, free memory and cores.
 
-A plan never changes a CPU run's bits: every run there computes by itself, whatever else trains beside it.
+A plan never changes the bits of a run on a CPU: each run is computed independently of the others.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_LANES = 512
-"""Lanes of a fleet on a GPU that are worth having at once."""
+"""Maximum number of lanes of a fleet on a GPU."""
 FEW = 16
-"""Lanes below which a step on a GPU takes hardly less time."""
+"""Number of lanes below which a step on a GPU is not noticeably faster."""
 MOST_WORKERS = {"cpu": 16, "cuda": 4}
-"""Workers that are worth having."""
+"""Maximum number of workers."""
 USABLE = 0.7
-"""Of the free memory: the rest is for what the estimate does not know."""
+"""Fraction of the free memory to use; the estimate is not exact."""
 PYTHON = 340_000_000
-"""Multiply-adds of a worker's step that hide the Python code of another's; measured on two cores."""
+"""Multiply-adds of a worker's step that hide the Python code of another worker; measured on two cores."""
 
 
 def signature(config: RunConfig) -> str:
-    """Equal for runs that differ only in seed, data, numbers that are the lanes' own, and when to log or stop."""
+    """Equal for runs that differ only in seed, data, per-lane hyperparameters, and when to log or stop."""
     parts = (config.model, config.optim, config.filter, config.prior, config.constraint, config.ticket, config.noise)
-    return json.dumps(
-        [*config.task.shape, *(part.structure() for part in parts), config.loss, config.batch_size, config.precision]
-    )
+    # numbers that no program takes per lane must agree
+    fixed = [part.lane_values() for part in (config.model, config.ticket)]
+    structure = [part.structure() for part in parts]
+    return json.dumps([*config.task.shape, *structure, *fixed, config.loss, config.batch_size, config.precision])
 
 
 def pack(items: Iterable[tuple[RunConfig, T]]) -> list[list[T]]:
@@ -47,13 +48,13 @@ def pack(items: Iterable[tuple[RunConfig, T]]) -> list[list[T]]:
 
 
 def plan_workers(configs: Sequence[RunConfig], device: torch.device, cores: int, lanes: int | None = None) -> int:
-    """How many fleets train side by side, each in a thread of its own.
+    """Number of fleets that train in parallel, each in its own thread.
 
-    lanes   on a CPU, how many runs are to train at once; None chooses
+    lanes   on a CPU, how many runs train at once; None chooses a number
 
     On a GPU, one fleet per signature: small fleets leave most of it idle. On a CPU, one run per worker; Python code runs in one
-    worker at a time, so that more workers than the arithmetic of the others can hide would only wait for each other. Cores
-    without a worker help with blocks of examples.
+    worker at a time, so additional workers pay off only while the arithmetic of the others hides it. Cores without a worker
+    help with blocks of examples.
     """
     if device.type == "cuda":
         return min(MOST_WORKERS["cuda"], len({signature(config) for config in configs}))
@@ -64,7 +65,7 @@ def plan_workers(configs: Sequence[RunConfig], device: torch.device, cores: int,
 
 
 def _multiply_adds(config: RunConfig) -> int:
-    """Of a step, roughly: forward, and twice that backward."""
+    """Approximate multiply-adds of a step: forward, and twice as many backward."""
     shape = config.task.shape
     weights = sum(math.prod(p.shape) for p in config.model.parameters(shape).values())
     return 3 * (config.batch_size or shape.train_size) * weights
@@ -73,26 +74,28 @@ def _multiply_adds(config: RunConfig) -> int:
 def fitting_lanes(config: RunConfig, runs: int, free: int, workers: int) -> int:
     """Lanes of one fleet on a GPU for `runs` such runs, when `workers` fleets share its `free` bytes.
 
-    A GPU that has several fleets is full with half of a fleet's runs, and the other half can take the lanes of those that
-    end early: fewer lanes are idle, and fewer smaller programs are recorded.
+    A GPU with several fleets is busy with half of each fleet's runs, and the other half can take the lanes of runs that
+    finish early: fewer lanes are idle, and fewer smaller programs are recorded.
     """
     most = min(MOST_LANES, max(FEW, math.ceil(runs / 2))) if workers > 1 else MOST_LANES
     return min(max(int(USABLE * free / workers / lane_bytes(config)), 1), most)
 
 
 def lane_bytes(config: RunConfig) -> int:
-    """About what one lane takes: data, weights with their state and gradients, activations of a step and of an evaluation.
+    """Estimated memory of one lane: data, weights with their state and gradients, activations of a step and of an evaluation.
 
-    A graph on a GPU keeps its activations, so that a step's and an evaluation's count both. Of each example, a matrix leaves
-    its input and its output, at every position that the model computes; a step holds them twice (themselves and their
-    gradients), an evaluation twice for the training set and once for the test set, but not both at the same time.
+    A graph on a GPU keeps its activations, so those of a step and of an evaluation both count. For each example, a matrix stores
+    its input and its output at every position that the model computes; a step holds them twice (values and gradients), an
+    evaluation twice for the training set and once for the test set, but not both at the same time.
     """
     shape = config.task.shape
     parameters = config.ticket.with_scores(config.model.parameters(shape))
     weights = sum(math.prod(p.shape) for p in parameters.values())
     blank = torch.empty(weights)
     states = (*config.optim.init(blank, "matrix").values(), *config.filter.init(blank).values())
-    per_weight = 10 * weights + 2 * sum(tensor.numel() for tensor in states)  # weights, gradients, and their successors
+    per_weight = 10 * weights + 2 * sum(
+        tensor.numel() for tensor in states
+    )  # weights, gradients, and their updated copies
     everywhere = shape.length if getattr(config.model, "scope", "") != "query" and not shape.features else 1
     widths = sum(sum(p.shape[-2:]) for p in parameters.values() if len(p.shape) > 1)
     example = 4 * everywhere * (widths + 3 * shape.classes)
@@ -102,6 +105,6 @@ def lane_bytes(config: RunConfig) -> int:
 
 
 def _data_bytes(shape: Shape) -> int:
-    """Numbers of an input, or of its plan of look-ups, with label, informative positions and target."""
+    """Size of an input or its lookup plan, with label, informative positions and target."""
     example = 4 * shape.features if shape.features else 8 * (3 * max(shape.length, shape.test_length))
     return (shape.train_size + shape.test_size) * (example + 16)

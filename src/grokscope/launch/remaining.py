@@ -1,7 +1,7 @@
-"""Which of the runs that are asked for have something left to train, given what is stored of them.
+"""Which of the requested runs are not finished, given what is stored.
 
-The last epoch, the stop rule and the log are no part of a run's id: a stored run may have been trained further than it is asked
-for now, or not far enough. The stop rules are therefore replayed on its stored rows, as if they had been in force all the time.
+The last epoch, the stop rule and the log settings are not part of a run's id: a stored run may have been trained further than
+requested, or not far enough. The stop rule is therefore replayed on the stored rows.
 """
 
 from __future__ import annotations
@@ -12,39 +12,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..config import RunConfig, read_stored
-from ..fleet.rules import Row, Rules
+from ..fleet.stopping import Row, StopRule
 from ..store import FINISHED, RunFolder, read_metrics, read_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 WATCHED = ("epochs", "log", "stop")
-"""Settings that may differ between what is stored and what is asked for."""
+"""Settings that may differ between the stored and the requested run."""
 
 
 class Replay(NamedTuple):
-    """What the stop rules of a config make of stored rows."""
+    """Result of replaying the stop rule of a config on stored rows."""
 
     status: str | None
-    """done, grokked or diverged where the run would have ended; None where it goes on."""
+    """"done", "grokked" or "diverged" if the run would have finished; None if it continues."""
     epoch: int
-    """Where it would have ended, or the last row's."""
+    """Epoch at which it would have finished, or that of the last row."""
     held_since: int | None
-    """First evaluation since which test accuracy has stayed at the stop rule's level; what `Rules` remembers."""
+    """First evaluation since which test accuracy has stayed at the stop rule's level; the state of `StopRule`."""
 
 
 def replay(config: RunConfig, rows: Iterable[Row]) -> Replay:
-    """Judge stored rows in their order, up to the one that ends the run."""
-    rules, status, epoch = Rules(config), None, 0
+    """Replay the stop rule on stored rows, up to the one that finishes the run."""
+    stop_rule, status, epoch = StopRule(config), None, 0
     for row in rows:
-        epoch, status = int(row["epoch"]), rules.judge(row)
+        epoch, status = int(row["epoch"]), stop_rule.status_of(row)
         if status is not None:
             break
-    return Replay(status, epoch, rules.held_since)
+    return Replay(status, epoch, stop_rule.held_since)
 
 
 def judged_rows(table: pa.Table) -> list[Row]:
-    """The columns of a metric table that the stop rules read, row by row."""
+    """The columns of a metric table that the stop rule reads, row by row."""
     rows: list[Row] = table.select(
         [c for c in ("epoch", "train_loss", "test_accuracy") if c in table.column_names]
     ).to_pylist()
@@ -52,27 +52,27 @@ def judged_rows(table: pa.Table) -> list[Row]:
 
 
 Notes = dict[str, list[str]]
-"""What a user should know of runs, and of which runs (ids)."""
+"""Notes for the user, each with the ids of the runs that it is about."""
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def print_notes(notes: Notes, say: Callable[[str], None] = _say) -> None:
+def print_notes(notes: Notes, notify: Callable[[str], None] = _print) -> None:
     """One line per note."""
     for text, ids in notes.items():
         shown = ", ".join(ids[:4]) + (", …" if len(ids) > 4 else "")
-        say(f"run {shown}: {text}" if len(ids) == 1 else f"{len(ids)} runs ({shown}): {text}")
+        notify(f"run {shown}: {text}" if len(ids) == 1 else f"{len(ids)} runs ({shown}): {text}")
 
 
-def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, say: Callable[[str], None] = _say) -> list[str]:
-    """The ids of `wanted` that are not finished as they are asked for now.
+def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, notify: Callable[[str], None] = _print) -> list[str]:
+    """The ids of `wanted` that are not finished under the requested settings.
 
-    Opening an unfinished run repairs what a kill left half done, and fails before anything is trained if another process has
-    it. Runs that are trained further than they are asked for are finished; their folders are left as they are.
+    Opening an unfinished run repairs an interrupted write, and fails before anything is trained if another process holds the
+    run. Runs that were trained further than requested are finished; their folders are not changed.
 
-    say   is given what is not as asked, one line per case
+    notify   called with one line per deviation from the request
     """
     notes: Notes = {}
     left = [
@@ -80,7 +80,7 @@ def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, say: Callable[[
         for id, config in wanted.items()
         if not _finished(Path(runs) / id, config, lambda text, id=id: notes.setdefault(text, []).append(id))  # type: ignore[misc]
     ]
-    print_notes(notes, say)
+    print_notes(notes, notify)
     return left
 
 
@@ -96,9 +96,9 @@ def _finished(path: Path, config: RunConfig, note: Callable[[str], object]) -> b
         found = replay(config, judged_rows(read_metrics(info)))
         if found.status is not None:
             if info.epoch > min(found.epoch, config.epochs):
-                note("trained further than asked for, returned as stored")
+                note("trained further than requested, returned as stored")
             if "log" in changed:
-                note("finished with other log settings; its rows and checkpoints stay as they are")
+                note("finished with other log settings; its rows and checkpoints are not changed")
             return True
         note(f"finished before, now continued to epoch {config.epochs}")
     with RunFolder.create_or_open(
@@ -113,5 +113,5 @@ def _finished(path: Path, config: RunConfig, note: Callable[[str], object]) -> b
             folder.finish(status)
             return True
     if "log" in changed:
-        note("its log settings changed; rows and checkpoints so far stay as they are")
+        note("its log settings changed; existing rows and checkpoints are not changed")
     return False

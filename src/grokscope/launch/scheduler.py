@@ -1,7 +1,7 @@
-"""Fleets side by side, each in a thread of its own.
+"""Fleets in parallel, each in its own thread.
 
-On a CPU every worker trains one run at a time with one thread of PyTorch, taking runs from a common queue; cores without a
-worker help with blocks of examples (`ops/team.py`). On a GPU every worker has a stream, and a fleet of many lanes.
+On a CPU every worker trains one run at a time with one PyTorch thread and takes runs from a shared queue; cores without a
+worker help with blocks of examples (`ops/team.py`). On a GPU every worker has its own stream and a fleet of many lanes.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from ..ops.team import Team, team_of
 from .plan import FEW
 
 IO_THREADS = 4
-"""Threads of a fleet on a GPU that open and save runs: a short run there takes no longer than opening and saving it."""
+"""Threads per fleet on a GPU that open and save runs: a short run takes no longer than opening and saving it."""
 SWITCH = 0.0002
-"""Seconds after which a thread in Python code lets another continue. Replaying a graph takes a moment, and a GPU waits for it."""
+"""Switch interval of Python threads in seconds. Launching a graph takes little time, and the GPU waits for it."""
 
 
 @dataclass(kw_only=True)
 class Group:
-    """Runs of one signature that wait to be trained."""
+    """Runs of one signature that are waiting to be trained."""
 
     waiting: deque[Job]
     lanes: int
-    """How many of them a fleet trains at once, at most; one on a CPU."""
+    """Maximum number of lanes of a fleet; one on a CPU."""
     fleets: int = 0
-    """How many work on it now."""
+    """Number of fleets that train this group now."""
     backed_off: bool = False
-    """Whether memory ran out before."""
+    """Whether the number of lanes was halved because memory ran out."""
 
     @property
     def work(self) -> int:
-        """How much there is to do, for comparison with other groups. A few lanes take as long as their longest run."""
+        """Estimated work, for comparison with other groups. A few lanes take as long as their longest run."""
         each = [job.config.epochs * job.config.task.shape.train_size for job in tuple(self.waiting)]
         return max(sum(each), min(self.lanes, FEW) * max(each, default=0))
 
@@ -66,8 +66,8 @@ class Scheduler:
         notify: Callable[[str], None] = lambda line: None,
     ):
         """
-        cores    of this machine that may be used
-        notify   is given what a user should know, a line at a time
+        cores    number of cores to use
+        notify   called with each line for the user
         """
         self.groups = list(groups)
         self.workers = workers
@@ -84,7 +84,7 @@ class Scheduler:
         self._ended = 0
 
     def run(self) -> None:
-        """Train until every run is finished or an interrupt comes. An error stops every worker, each saves what it has, and the
+        """Train until every run is finished or training is interrupted. An error stops every worker; each saves its runs, and the
         first error is raised."""
         switch = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH)
@@ -110,13 +110,13 @@ class Scheduler:
             thread.start()
         try:
             self._wait()
-        except KeyboardInterrupt:  # the second one: stop at once
+        except KeyboardInterrupt:  # the second interrupt: stop immediately
             self._abandoned = True
             self._wait()
             raise
 
     def _wait(self) -> None:
-        """Until every worker has ended. An interrupt inside Thread.join or Event.wait would break them."""
+        """Wait until every worker has ended. An interrupt inside Thread.join or Event.wait would break them."""
         while self._ended < self.workers:
             time.sleep(0.01)
 
@@ -148,7 +148,7 @@ class Scheduler:
             yield
 
     def _next(self) -> Group | None:
-        """The largest group that has no fleet yet; on a CPU several workers may share one."""
+        """The largest group without a fleet; on a CPU several workers may share a group."""
         with self._lock:
             free = [g for g in self.groups if g.waiting and (self.device.type == "cpu" or not g.fleets)]
             if not free:
@@ -166,7 +166,7 @@ class Scheduler:
                 group.fleets -= 1
 
     def _attempt(self, group: Group) -> int:
-        """Train the group; returns the number of lanes if they do not fit into memory, else 0."""
+        """Train the group; return the number of lanes if they do not fit into memory, else 0."""
         fleet = Fleet(
             group.waiting,
             lanes=group.lanes,
@@ -174,7 +174,7 @@ class Scheduler:
             progress=self,
             interrupted=self._asked_to_stop,
             save_every=self.save_every,
-            beside=lambda: sum(g.fleets for g in self.groups),
+            fleets=lambda: sum(g.fleets for g in self.groups),
             io_threads=0 if self.device.type == "cpu" else IO_THREADS,
         )
         try:
@@ -206,17 +206,17 @@ class Scheduler:
         return bool(self._errors) or self.interrupted()
 
     def update(self, lanes: list[Lane], waiting: int) -> None:
-        """What a fleet reports of its lanes, one fleet at a time and with the runs that wait anywhere."""
+        """Forwards the progress of fleets, one at a time, with the number of runs waiting in all groups."""
         if self.progress:
             with self._lock:
                 self.progress.update(lanes, self._waiting())
 
 
 class _AbandonedError(BaseException):
-    """Leave without saving."""
+    """Exit without saving."""
 
 
 def usable_cores() -> int:
-    """As many threads as PyTorch would use, and no more than there are cores for this process."""
+    """The number of threads that PyTorch would use, at most the number of cores available to this process."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(torch.get_num_threads(), cores)

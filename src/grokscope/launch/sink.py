@@ -1,4 +1,4 @@
-"""A fleet's sink that writes to a run folder."""
+"""A sink that writes to a run folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RunWriter:
-    """Opens the folder when the run's turn comes."""
+    """Opens the folder when the run is loaded."""
 
     def __init__(
         self,
@@ -27,8 +27,8 @@ class RunWriter:
         numerics: Callable[[], dict[str, Any]] | None = None,
     ):
         """
-        record     what else goes into the manifest of a new run
-        numerics   gives what the run's bits depend on (`ops.blas.numerics`); noted in the manifest whenever it changes
+        record     additional entries of the manifest of a new run
+        numerics   returns what the run's bits depend on (`ops.blas.numerics`); recorded in the manifest whenever it changes
         """
         self.runs, self.config, self.device, self.record, self.numerics = runs, config, device, record, numerics
         self.folder: RunFolder | None = None
@@ -53,7 +53,7 @@ class RunWriter:
             return None
         rows = self.folder.metrics().to_pylist()
         self.history = _history(rows)
-        # the stop rule may be another one than the checkpoint was saved with
+        # the stop rule may differ from the one the checkpoint was saved with
         return saved.epoch, saved.metadata | {"held_since": replay(self.config, rows).held_since}, saved.tensors
 
     def save(

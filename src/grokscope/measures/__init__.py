@@ -1,4 +1,4 @@
-"""Measures: what is logged of a run. One file a family; the training loop knows none of them."""
+"""Measures: the metrics that are logged per run. One file per family; the training loop knows none of them."""
 
 from .base import View, measures
 

@@ -1,4 +1,4 @@
-"""Where attention looks, on the test inputs: distance from the oracle, least mass on an informative token, entropy (of each head
+"""Where attention goes, on the test inputs: distance from the oracle, least mass on an informative token, entropy (of each head
 too, where there are several), profile."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..priors.base import pooled_log_attention
-from ..theory import attention_entropy, divergence, least_mass, oracle_target
+from ..theory import attention_entropy, divergence, least_mass, logit_variance, oracle_target
 from .base import View, measures
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @measures.register("attention")
 def attention(view: View) -> dict[str, Tensor]:
-    """Nothing for a model without attention; no distance from an oracle where nobody knows the informative tokens."""
+    """Nothing for a model without attention; no distance from an oracle where the task has no informative-token labels."""
     out, informative = view.test.out, view.test.informative
     if out.log_attention is None or out.attention_logits is None:
         return {}
@@ -34,11 +34,6 @@ def attention(view: View) -> dict[str, Tensor]:
     return found | {
         "entropy": entropy.mean(),
         **({f"entropy_head_{i}": entropy[i] for i in range(heads)} if heads > 1 else {}),
-        "logit_variance": _variance(out.attention_logits).mean(),
+        "logit_variance": logit_variance(out.attention_logits).mean(),
         **{f"attention_{j}": profile[j] for j in range(profile.shape[0])},
     }
-
-
-def _variance(logits: Tensor) -> Tensor:
-    """Over positions; by hand, since `var` over a short last axis is slow on a CPU."""
-    return (logits - logits.mean(-1, keepdim=True)).square().mean(-1)

@@ -1,4 +1,4 @@
-"""What a measure is: a function from a view of one run to named scalars.
+"""Definition of a measure: a function from a view of one run to named scalars.
 
 A view is plain data. Measures never call back into the model, so that any network can fill one.
 """
@@ -27,10 +27,10 @@ class Side(NamedTuple):
     loss: Float[Tensor, "example"]
     """The run's own loss."""
     accuracy: Float[Tensor, ""]
-    """Share of correct answers; for regression R², the share of the answers' variance that is explained, at least 0."""
+    """Fraction of correct answers; for regression R², the fraction of variance explained, at least 0."""
     labels: Int[Tensor, "example"] | Float[Tensor, "example"]
     informative: Bool[Tensor, "example position"] | None
-    """Which tokens decide the answer, where that is known."""
+    """Which tokens decide the answer; None if unknown."""
 
     @property
     def logits(self) -> Float[Tensor, "example class"]:
@@ -39,18 +39,18 @@ class Side(NamedTuple):
 
 
 class Starvation(NamedTuple):
-    """What reaches attention through the task loss, on the training set, and what bounds it."""
+    """The gradient that reaches attention through the task loss on the training set, and its bounds."""
 
     cross_entropy: Float[Tensor, "example"]
-    """Of the answers, whatever the run's own loss is."""
+    """Cross-entropy of the answers, independent of the run's own loss."""
     logit_gradient: Float[Tensor, "example head position"]
     """∂CE/∂ℓ_j of each training example."""
     lipschitz: Float[Tensor, ""]
     """Upper bound on how fast the logits change with h."""
     value_norm: Float[Tensor, ""]
     """Upper bound on ‖W_V‖_op."""
-    sensitivity: Float[Tensor, "example head position"]
-    """s_j in ∂h/∂ℓ_j = s_j (v_j − h); α_j for softmax attention."""
+    sensitivity: Float[Tensor, "example head position"] | None
+    """s_j in ∂h/∂ℓ_j = s_j (v_j − h); α_j for softmax attention. None where ∂h/∂ℓ_j has another form: there is no bound then."""
     interaction_gradient: Float[Tensor, "head d d"]
     """∂CE/∂M of the mean cross-entropy."""
     embedding_norm: Float[Tensor, ""]
@@ -58,7 +58,7 @@ class Starvation(NamedTuple):
 
 
 class View(NamedTuple):
-    """All that is known of one run at one moment."""
+    """The data of one run at one evaluation."""
 
     parameters: dict[str, Parameter]
     """Shape, role and part of each weight."""
@@ -71,6 +71,6 @@ class View(NamedTuple):
     starvation: Starvation | None = None
     """None for a model without attention."""
     neurons: Neurons | None = None
-    """What the hidden neurons read and write, where that makes sense."""
+    """What the hidden neurons read and write; None if that is not defined."""
     key: Key | None = None
-    """Where a measure's randomness comes from: by the run's seed and the step."""
+    """Source of randomness for measures: a function of the run's seed and the step."""

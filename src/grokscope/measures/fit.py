@@ -1,4 +1,4 @@
-"""How well a run fits: loss and accuracy on training and test examples, and what the prior adds."""
+"""How well a run fits: loss and accuracy on training and test examples, and the penalty of the prior."""
 
 from __future__ import annotations
 

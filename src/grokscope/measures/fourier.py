@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..shapes import Float
-from ..theory import spectral_entropy
+from ..theory import fourier_entropy
 from .base import View, measures
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def fourier(view: View) -> dict[str, Tensor]:
     if neurons is None:
         return {}
     return {
-        "fourier_entropy_in": spectral_entropy(amplitudes(neurons.reads[:, : neurons.writes.shape[1]])),
-        "fourier_entropy_out": spectral_entropy(amplitudes(neurons.writes)),
+        "fourier_entropy_in": fourier_entropy(amplitudes(neurons.reads[:, : neurons.writes.shape[1]])),
+        "fourier_entropy_out": fourier_entropy(amplitudes(neurons.writes)),
     }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..theory import logit_gradient_bound_at, logit_gradient_bound_closed
+from ..theory import logit_gradient_bound, logit_gradient_bound_at, logit_gradient_bound_closed
 from .base import View, measures
 
 if TYPE_CHECKING:
@@ -20,23 +20,25 @@ def starvation(view: View) -> dict[str, Tensor]:
         return {}
     seen, out = view.starvation, view.train.out
     gradient = seen.logit_gradient
+    measured = gradient.abs()
+    gradients = {"grad_M": seen.interaction_gradient.norm(), "grad_logit": measured.amax()}
+    if seen.sensitivity is None:
+        return gradients
     # CE rounds to 0 in float32 below about 1e-7 while the gradient does not: keep the bound above that rounding
     loss = seen.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
     heads = gradient.shape[1]
     reach = seen.sensitivity
-    distance = out.distance
-    if distance is None:
+    scale = seen.lipschitz.expand(1, 1), loss[:, None].expand(-1, heads)
+    if out.distance is None:
         assert out.pooled is not None and out.values is not None
-        distance = (out.values - out.pooled.unsqueeze(-2)).norm(dim=-1)
-    bound = logit_gradient_bound_at(reach, distance, seen.lipschitz.expand(1, 1), loss[:, None].expand(-1, heads))
+        bound = logit_gradient_bound(reach, out.values, out.pooled, *scale)
+    else:
+        bound = logit_gradient_bound_at(reach, out.distance, *scale)
     closed = logit_gradient_bound_closed(seen.lipschitz, seen.value_norm, seen.embedding_norm, loss.amax())
     closed = closed * reach.amax().clamp_min(1.0)
     # where all mass is on one position, v_j − h and with it the bound are 0, and the gradient is rounding
     rounding = 1e-6 * closed
-    measured = gradient.abs()
-    return {
-        "grad_M": seen.interaction_gradient.norm(),
-        "grad_logit": measured.amax(),
+    return gradients | {
         "bound": bound.amax(),
         "bound_paper": closed,
         "bound_ratio": (measured / (bound + rounding)).amax(),

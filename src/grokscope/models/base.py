@@ -1,4 +1,4 @@
-"""What a model is: named parameters with roles, and a pure forward pass for one run."""
+"""Base class of models: named parameters with roles, and a pure forward pass for one run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 
 import torch
 
-from ..registry import Registry
+from ..registry import Registry, is_code
 from ..settings import Settings, require
 from ..shapes import Float, Int
 
@@ -41,18 +41,18 @@ class Parameter(NamedTuple):
     std: float
     """Standard deviation at initialisation."""
     part: Literal["embed", "attention", "mlp", "readout"]
-    """Which half of the story it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
+    """Part of the network it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
 
 
 Inputs = Union["Plan", "Tensor"]
-"""Sequences of tokens as a plan of look-ups, or vectors [example feature]."""
+"""Sequences of tokens as a lookup plan, or vectors [example feature]."""
 
 
 class Output:
     """What a forward pass returns, so that no diagnostic needs a hook. Attention is that of the query in the last layer.
 
     logits             [example class], or [example position class] when the loss is taken at every position; may be given as a
-                       function, which is called when somebody reads them
+                       function, which is called on first access
     attention          α [example head position]; None, like all below it, for a model without attention
     log_attention      log α, finite even where α vanishes
     attention_logits   ℓ
@@ -105,7 +105,7 @@ class Output:
         return at_query if at_query.dtype == torch.float64 else at_query.float()
 
     def tensors(self) -> dict[str, Tensor]:
-        """The fields that are there, by name; logits that nobody has read yet are not."""
+        """The fields that are present, by name; logits that have not been computed yet are omitted."""
         found = {name: tensor for name, tensor in vars(self).items() if name != "_logits" and tensor is not None}
         return found if not isinstance(self._logits, torch.Tensor) else {"logits": self._logits} | found
 
@@ -125,8 +125,14 @@ class Model(Settings):
 
     has_attention: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        """A part may be given by name, as in ``Transformer(attention="linear")``."""
+        for name, held in self.component_fields().items():
+            if isinstance(chosen := getattr(self, name), str):
+                object.__setattr__(self, name, held.read(chosen, name))
+
     def check_task(self, shape: Shape) -> None:
-        """Raise ConfigError where this model cannot read a task."""
+        """Raise ConfigError if this model cannot read a task."""
         require(shape.features == 0, "kind", f"{self.kind} reads tokens, and this task has vectors")
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
@@ -144,21 +150,21 @@ class Model(Settings):
         detail: bool = False,
         every_position: bool = False,
     ) -> Output:
-        """Logits and attention for the `inputs` (see `Inputs`). A model without attention is given `training` and `key` alone.
+        """Logits and attention for the `inputs` (see `Inputs`). A model without attention receives `training` and `key` only.
 
-        training         whether this pass is part of a training step: dropout and the like are on
-        key              where randomness comes from, such as `key.uniform("dropout", shape)`: by the run's seed and the step.
+        training         whether this pass is part of a training step: enables dropout and similar layers
+        key              source of randomness, such as `key.uniform("dropout", shape)`: a function of the run's seed and the step.
                          Global randomness (torch.rand) is refused: a run could not be repeated
         frozen           attention weights to use instead of the computed ones
         offset           added to the attention logits; its gradient at zero is ∂loss/∂ℓ_j
-        detail           also return what `Output` has only when asked for
+        detail           also return the fields of `Output` that are optional
         every_position   logits at every position, not at the query only
         """
         raise NotImplementedError
 
     def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
         """Whether `fused_loss` and `fused_eval` compute the cross-entropy of this model's answers, with products in float32,
-        tf32 or bf16. They are used only where nothing that they replace is overridden; see `fleet/objective.py`."""
+        tf32 or bf16. They are used only if nothing that they replace is overridden; see `fleet/objective.py`."""
         return False
 
     def fused_eval(
@@ -171,7 +177,7 @@ class Model(Settings):
         offset: Float[Tensor, "example head position"] | None = None,
         detail: bool = False,
     ) -> Output:
-        """`forward` with the loss of each answer and whether it is correct; its logits are computed when they are read."""
+        """`forward` with the loss of each answer and whether it is correct; its logits are computed on first access."""
         raise NotImplementedError
 
     def fused_loss(
@@ -184,8 +190,8 @@ class Model(Settings):
     ) -> tuple[Float[Tensor, ""], Output]:
         """The mean cross-entropy over the examples, with its gradient, and the output.
 
-        The loss has to enter what is differentiated with weight 1. Weights and inputs may be those of stacked runs: axes are
-        counted from the end, and nothing is left for vmap to do."""
+        The loss must enter the objective with weight 1. Weights and inputs may be those of stacked runs: axes are counted from
+        the end, and vmap is not needed."""
         raise NotImplementedError
 
     def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
@@ -193,7 +199,7 @@ class Model(Settings):
         raise NotImplementedError
 
     def local_lipschitz(self, weights: dict[str, Tensor], out: Output) -> Float[Tensor, ""]:
-        """The same between the inputs seen in `out` and right at each of them, where that is known to be less."""
+        """The same between the inputs seen in `out` and locally at each of them, if that is known to be smaller."""
         return self.lipschitz(weights)
 
     def value_norm(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
@@ -213,13 +219,13 @@ class Model(Settings):
         assert out.stream is not None
         return out.stream.norm(dim=-1).amax()
 
-    def sensitivity(self, out: Output) -> Float[Tensor, "example head position"]:
-        """s_j in ∂h/∂ℓ_j = s_j (v_j − h); for softmax attention it is α_j itself."""
+    def sensitivity(self, out: Output) -> Float[Tensor, "example head position"] | None:
+        """s_j in ∂h/∂ℓ_j = s_j (v_j − h); for softmax attention it is α_j itself. None where there is no such s."""
         assert out.attention is not None
         return out.attention
 
     def neurons(self, weights: dict[str, Tensor]) -> Neurons | None:
-        """What each hidden neuron reads from every token and writes to every class, where that makes sense."""
+        """What each hidden neuron reads from every token and writes to every class; None if that is not defined."""
         return None
 
     def init(self, shape: Shape, generator: Generator) -> dict[str, Tensor]:
@@ -228,18 +234,21 @@ class Model(Settings):
 
 
 def overridden(model: Model) -> list[str]:
-    """What of the code that `fused_loss` and `fused_eval` replace is not the one they were written for: methods that a class below
-    theirs defines, or that were changed after the class was registered."""
-    home = next(cls for cls in type(model).__mro__ if "fused_loss" in vars(cls))
-    below = type(model).__mro__[: type(model).__mro__.index(home)]
-    changed = [name for cls in below for name, value in vars(cls).items() if _is_code(value) and hasattr(home, name)]
-    patched = [name for name, value in models.code.get(home, {}).items() if vars(home).get(name) is not value]
-    return sorted({name for name in changed + patched if name not in ("check", *_GENERATED)})
+    """Code replaced by `fused_loss` and `fused_eval` that is not the code they were written for: methods that a subclass
+    defines, and methods of the model or of one of its parts that were changed after it was registered.
+
+    Parts of other classes are rejected by `supports_fused_loss`."""
+    lineage = type(model).__mro__
+    definer = next(place for place, cls in enumerate(lineage) if "fused_loss" in vars(cls))
+    registered = [place for place, cls in enumerate(lineage[: definer + 1]) if cls in models.code]
+    home = max(registered, default=definer)  # the first registered model with this fused path
+    below = [name for cls in lineage[:home] for name, value in vars(cls).items() if is_code(value)]
+    found = {name for name in below if hasattr(lineage[home], name)} | set(models.patched(lineage[home]))
+    for field, held in type(model).component_fields().items():
+        if held.registry is not None:
+            found |= {f"{field}.{name}" for name in held.registry.patched(type(getattr(model, field)))}
+    return sorted(found - {"check", *_GENERATED})
 
 
 _GENERATED = ("__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__")
-"""What dataclasses write themselves."""
-
-
-def _is_code(value: object) -> bool:
-    return callable(value) or isinstance(value, (property, classmethod, staticmethod))
+"""Whether a method was generated by dataclasses."""

@@ -39,7 +39,7 @@ class Committee(Model):
 
     def check_task(self, shape: Shape) -> None:
         require(shape.features > 0, "kind", "committee reads vectors, and this task has tokens")
-        require(shape.regression, "kind", "committee answers with one number, and this task asks for a class")
+        require(shape.regression, "kind", "committee has one real-valued output, and this task has classes")
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
         return {"W": Parameter((shape.features, self.width), "matrix", 1.0, "mlp")}

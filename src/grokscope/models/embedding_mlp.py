@@ -2,7 +2,7 @@
 
 softmax(relu((E_a + E_b) W_in) W_out W_unemb), without biases and without positions. Every weight starts at
 N(0, κ/√d_in), where d_in is the width that the weight reads; an embedding reads one-hot tokens, so its d_in is their number.
-The query "=" says nothing and is left out of the sum. It has no embedding, so that no weight is idle when weights are
+The query "=" carries no information and is omitted from the sum. It has no embedding, so that no weight is idle when weights are
 counted, pruned or compared.
 
 W_in and the sum commute: a table E W_in over the tokens is summed by look-up, and W_out W_unemb is one small matrix.
@@ -18,12 +18,16 @@ import torch
 import torch.nn.functional as F
 
 from ..ops.lookup import Plan, pool
-from ..settings import require
+from ..settings import require, setting
 from .base import Model, Neurons, Output, Parameter, models
+from .parts import Dropout
+from .parts.base import in_full
+from .parts.dropout import check_dropout
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ..randomness import Key
     from ..tasks import Shape
 
 
@@ -38,6 +42,8 @@ class EmbeddingMLP(Model):
     """Hidden neurons."""
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
+    dropout: float = setting(0.0, since=2)
+    """Fraction of the hidden neurons that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)
@@ -46,6 +52,7 @@ class EmbeddingMLP(Model):
         for field in ("d", "d_mlp"):
             require(getattr(self, field) >= 1, field, f"{getattr(self, field)} is below 1")
         require(self.kappa > 0, "kappa", f"{self.kappa} is not above 0")
+        check_dropout(self.dropout)
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
         tokens = shape.vocabulary - 1
@@ -56,12 +63,15 @@ class EmbeddingMLP(Model):
             "W_U": Parameter((self.d, shape.classes), "embedding", self.kappa / math.sqrt(self.d), "readout"),
         }
 
-    def forward(self, weights: dict[str, Tensor], inputs: Plan, **how: Any) -> Output:
+    def forward(
+        self, weights: dict[str, Tensor], inputs: Plan, *, training: bool = False, key: Key | None = None, **how: Any
+    ) -> Output:
         reads, writes = _reads(weights), _writes(weights)
         table = F.pad(reads, (0, 0, 0, 1))  # nothing to read from "=", the last token
         sequences = inputs.by_token(len(table))
         each = torch.ones(sequences.shape, dtype=table.dtype, device=table.device)
-        return Output(torch.relu(pool(table, each, sequences)) @ writes)
+        hidden = torch.relu(pool(table, each, sequences))
+        return Output(Dropout(self.dropout, training, key)(hidden) @ writes)
 
     def neurons(self, weights: dict[str, Tensor]) -> Neurons:
         """Of the operands: the first tokens, as many as there are classes."""
@@ -71,7 +81,7 @@ class EmbeddingMLP(Model):
 
 def _reads(weights: dict[str, Tensor]) -> Tensor:
     """E W_in [token neuron]; in full precision, since look-ups sum what they read."""
-    return (weights["W_E"] @ weights["W_in"]).to(weights["W_E"].dtype)
+    return in_full(weights["W_E"] @ weights["W_in"])
 
 
 def _writes(weights: dict[str, Tensor]) -> Tensor:

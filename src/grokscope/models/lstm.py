@@ -17,13 +17,16 @@ import torch
 import torch.nn.functional as F
 
 from ..ops.lookup import Plan, lookup
-from ..settings import require
+from ..settings import require, setting
 from ..shapes import Bool
 from .base import Model, Output, Parameter, models
+from .parts import Dropout
+from .parts.dropout import check_dropout
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ..randomness import Key
     from ..tasks import Shape
 
 _GATES = 4  # i, f, o, g
@@ -39,9 +42,11 @@ class LSTM(Model):
     hidden: int = 128
     """Units of each layer."""
     padding: int | None = None
-    """Token that only fills sequences up and leaves the state as it is (0 for imdb); none: every token counts."""
+    """Padding token, which leaves the state unchanged (0 for imdb); none: every token counts."""
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
+    dropout: float = setting(0.0, since=2)
+    """Fraction of the units that the readout reads, h₂ at the query, that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)
@@ -50,6 +55,7 @@ class LSTM(Model):
         for field in ("d", "hidden"):
             require(getattr(self, field) >= 1, field, f"{getattr(self, field)} is below 1")
         require(self.kappa > 0, "kappa", f"{self.kappa} is not above 0")
+        check_dropout(self.dropout)
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
         weights = {"W_E": Parameter((shape.vocabulary, self.d), "embedding", self.kappa, "embed")}
@@ -61,7 +67,9 @@ class LSTM(Model):
         std = self.kappa / math.sqrt(self.hidden)
         return weights | {"W_U": Parameter((self.hidden, shape.classes), "embedding", std, "readout")}
 
-    def forward(self, weights: dict[str, Tensor], inputs: Plan, **how: Any) -> Output:
+    def forward(
+        self, weights: dict[str, Tensor], inputs: Plan, *, training: bool = False, key: Key | None = None, **how: Any
+    ) -> Output:
         sequences = inputs.by_token(len(weights["W_E"]))
         x = F.pad(lookup(weights["W_E"], sequences), (0, 0, 0, 1))  # example, wave, d; the last wave is layer 2's alone
         W, b = _both_layers(weights)
@@ -70,7 +78,7 @@ class LSTM(Model):
             gates = torch.cat([x_t, h.flatten(1)], 1) @ W + b
             new_h, new_c = _cell(gates.to(x.dtype).unflatten(1, (2, _GATES, self.hidden)), c)
             h, c = torch.where(moves, new_h, h), torch.where(moves, new_c, c)
-        return Output(h[:, 1] @ weights["W_U"])
+        return Output(Dropout(self.dropout, training, key)(h[:, 1]) @ weights["W_U"])
 
     def _moves(self, sequences: Plan) -> Bool[Tensor, "example wave layer 1"]:
         """Whether a layer moves in a wave: the first at the positions 0 … T−1, the second a wave later."""

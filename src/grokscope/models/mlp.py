@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from ..settings import require
+from ..settings import require, setting
 from .base import Model, Output, Parameter, models
+from .parts import Dropout
+from .parts.dropout import check_dropout
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ..randomness import Key
     from ..tasks import Shape
 
 
@@ -35,6 +38,8 @@ class MLP(Model):
     """Whether every layer adds a bias."""
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
+    dropout: float = setting(0.0, since=2)
+    """Fraction of the units of every hidden layer that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)
@@ -43,6 +48,7 @@ class MLP(Model):
         for field in ("depth", "width"):
             require(getattr(self, field) >= 1, field, f"{getattr(self, field)} is below 1")
         require(self.kappa > 0, "kappa", f"{self.kappa} is not above 0")
+        check_dropout(self.dropout)
 
     def check_task(self, shape: Shape) -> None:
         require(shape.features > 0, "kind", "mlp reads vectors, and this task has tokens")
@@ -56,12 +62,14 @@ class MLP(Model):
                 weights[f"b_{layer}"] = Parameter((d_out,), "bias", 0.0, "mlp")
         return weights
 
-    def forward(self, weights: dict[str, Tensor], inputs: Tensor, **how: Any) -> Output:
-        x = inputs
+    def forward(
+        self, weights: dict[str, Tensor], inputs: Tensor, *, training: bool = False, key: Key | None = None, **how: Any
+    ) -> Output:
+        x, drop = inputs, Dropout(self.dropout, training, key)
         for layer in range(1, self.depth + 1):
             x = x @ weights[f"W_{layer}"]
             if self.biases:
                 x = x + weights[f"b_{layer}"]
             if layer < self.depth:
-                x = torch.relu(x)
+                x = drop(torch.relu(x), layer)
         return Output(x)

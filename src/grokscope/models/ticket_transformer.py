@@ -24,10 +24,14 @@ import torch
 import torch.nn.functional as F
 
 from ..ops.lookup import Plan, lookup, pool
-from ..settings import require
-from ..shapes import Float
+from ..settings import require, setting
+from ..shapes import Bool, Float
 from ..theory import residual_lipschitz, spectral_norm
 from .base import Model, Output, Parameter, models
+from .parts import Dropout
+from .parts.attention.softmax import Softmax
+from .parts.base import in_full
+from .parts.dropout import check_dropout
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,6 +51,8 @@ class TicketTransformer(Model):
     """Hidden units of the MLP."""
     kappa: float = 1.0
     """κ, the scale of the initial weights."""
+    dropout: float = setting(0.0, since=2)
+    """Fraction of the MLP's hidden units that is set to 0 at random in a training step."""
 
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)
 
@@ -54,6 +60,7 @@ class TicketTransformer(Model):
         for field in ("d", "d_mlp"):
             require(getattr(self, field) >= 1, field, f"{getattr(self, field)} is below 1")
         require(self.kappa > 0, "kappa", f"{self.kappa} is not above 0")
+        check_dropout(self.dropout)
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
         d, hidden = self.d, self.d_mlp
@@ -88,17 +95,12 @@ class TicketTransformer(Model):
         logits = self._attention_logits(weights, e, inputs, reader)
         if offset is not None:
             logits = logits + offset
-        if frozen is None:
-            log_attention = torch.log_softmax(_without_query(logits), -1)
-            attention = log_attention.exp()
-        else:
-            attention = frozen.unsqueeze(1)
-            log_attention = attention.clamp_min(1e-9).log()
+        log_attention, attention = Softmax().weigh(logits, _is_query(logits), frozen)
 
         after = torch.cat([weights["W_in"], weights["W_U"]], 1)  # what reads the residual stream
         x = pool(_rows(values @ weights["W_O"] @ after), attention[:, 0], inputs) + reader @ (e[:, -1] @ after)
         to_mlp, straight = x[:, : self.d_mlp], x[:, self.d_mlp :]
-        hidden = torch.relu(to_mlp + weights["b_in"])
+        hidden = Dropout(self.dropout, training, key)(torch.relu(to_mlp + weights["b_in"]))
         answer = straight + hidden @ (weights["W_out"] @ weights["W_U"]) + weights["b_out"] @ weights["W_U"]
         if not detail:
             return Output(answer, attention, log_attention, logits)
@@ -126,8 +128,7 @@ class TicketTransformer(Model):
 
 def _rows(table: Float[Tensor, "token place width"]) -> Float[Tensor, "rows width"]:
     """A table as plans number its rows, with zeros for "=" and its place; in full precision, since look-ups sum rows."""
-    rows = F.pad(table, (0, 0, 0, 1, 0, 1)).flatten(0, 1)
-    return rows.float() if rows.dtype == torch.bfloat16 else rows
+    return in_full(F.pad(table, (0, 0, 0, 1, 0, 1)).flatten(0, 1))
 
 
 def _reader(plan: Plan, tokens: int, places: int) -> Tensor:
@@ -136,7 +137,6 @@ def _reader(plan: Plan, tokens: int, places: int) -> Tensor:
     return read[:, None] == torch.arange(tokens, device=read.device)
 
 
-def _without_query(logits: Float[Tensor, "example head position"]) -> Float[Tensor, "example head position"]:
-    """Logits that leave nothing for the last position."""
-    is_query = torch.arange(logits.shape[-1], device=logits.device) == logits.shape[-1] - 1
-    return logits.masked_fill(is_query, -1e9)
+def _is_query(logits: Float[Tensor, "... position"]) -> Bool[Tensor, "position"]:
+    """The last position, to which nothing attends."""
+    return torch.arange(logits.shape[-1], device=logits.device) == logits.shape[-1] - 1

@@ -1,1 +1,1 @@
-"""Operations that know the run axis or a device, each beside its plain reference; `triton/` has the GPU kernels."""
+"""Operations that know the run axis or a device, each next to its plain reference; `triton/` has the GPU kernels."""

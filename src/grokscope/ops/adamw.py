@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 def adamw_(
     weight: Tensor, grad: Tensor, mean: Tensor, square: Tensor, step: Tensor, lr: Tensor, scale: Tensor, **own: Tensor
 ) -> None:
-    """`AdamW.update` of stacked runs [run weight], in place; `grad` is used up. All others hold one number per run: `step` counts
-    from 1, `lr` is the scheduled rate, `scale` multiplies the gradient, `own` are weight_decay, beta1, beta2 and eps.
+    """`AdamW.update` of stacked runs [run weight], in place; `grad` is overwritten. The others hold one number per run:
+    `step` counts from 1, `lr` is the scheduled rate, `scale` multiplies the gradient, `own` are weight_decay, beta1, beta2 and eps.
 
     On a GPU `ops.triton.adamw.adamw_` does the same.
     """
     column = {name: number[:, None] for name, number in own.items()}
     beta1, beta2, rate = column["beta1"], column["beta2"], lr[:, None]
-    # powers in float64, as torch.optim has them: in float32 those of few runs are rounded otherwise than those of many
+    # powers in float64, as in torch.optim: in float32 those of few runs are rounded differently from those of many
     correction1, correction2 = (
         (1 - beta.double() ** step.double()[:, None]).to(weight.dtype) for beta in (beta1, beta2)
     )
-    # one operation at a time: a fused one rounds otherwise in the last few weights of a row than in the others, and these
+    # one operation at a time: a fused one rounds the last few weights of a row differently from the others, and these
     # are not the same weights in every lane
     grad.mul_(scale[:, None])
     mean.mul_(beta1).add_(grad * (1 - beta1))

@@ -1,8 +1,8 @@
-"""Matrix products on a CPU that give the same bits wherever their matrices lie in memory.
+"""Matrix products on a CPU whose bits do not depend on where the matrices lie in memory.
 
-MKL chooses its code by the alignment of each matrix, unless it is asked for conditional numerical reproducibility (CNR) before
-its first product. `import grokscope` asks by the environment variable MKL_CBWR, unless the user has set it; this module does so
-where PyTorch was imported earlier, and says once if MKL had already computed. Other libraries (OpenBLAS, Accelerate) have no such
+MKL chooses its code by the alignment of each matrix, unless conditional numerical reproducibility (CNR) is requested before its
+first product. `import grokscope` sets the environment variable MKL_CBWR unless the user has set it; this module requests CNR
+if PyTorch was imported earlier, and warns once if MKL has already been used. Other libraries (OpenBLAS, Accelerate) have no such
 switch; see docs/reproducibility.md.
 """
 
@@ -40,9 +40,9 @@ _MODES = {
 
 @functools.cache
 def pin_products() -> str:
-    """Ask MKL for reproducible products; returns the mode in force, "" where there is no MKL.
+    """Request reproducible products from MKL; return the active mode, "" without MKL.
 
-    The mode is what MKL reports: a processor of another make has AUTO and COMPATIBLE alone, whatever MKL_CBWR asks for.
+    The mode is the one that MKL reports: a processor of another make has AUTO and COMPATIBLE alone, whatever MKL_CBWR requests.
     """
     mkl = _mkl()
     if mkl is None:
@@ -111,7 +111,7 @@ def _cpu() -> str:
 
 
 def _mkl() -> ctypes.CDLL | None:
-    """MKL inside PyTorch's own library, where it is and shows its switch."""
+    """MKL inside PyTorch's own library, if it is there and exports the switch."""
     if not torch.backends.mkl.is_available():
         return None
     for name in ("libtorch_cpu.so", "libmkl_core.so.2", "libmkl_rt.so.2"):

@@ -1,6 +1,6 @@
 """CUDA graphs: a function recorded once and replayed, so that a step of a small fleet costs its kernels and not their launches.
 
-Fleets may record and replay beside each other, each in a thread with a stream of its own. Recordings take turns.
+Several fleets may record and replay concurrently, each in a thread with its own stream. Recordings are serialised.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ for the whole process and counts while recording, and the cache of freed memory 
 
 def captured(function: Callable[[], T], changes: Callable[[], list[Tensor]], precision: str = "") -> Callable[[], T]:
     """`function` as a CUDA graph, recorded at the first call. It must read and write the same tensors every time;
-    `changes` lists those it writes to, so that recording leaves no trace. Its result is overwritten by the next call.
+    `changes` lists those it writes to, so that they can be restored after recording. Its result is overwritten by the next call.
 
     precision   of matrix products: float32, or one that allows TF32; by default as PyTorch is set
     """
@@ -49,16 +49,16 @@ def _record(function: Callable[[], T], changing: list[Tensor]) -> tuple[torch.cu
     # The default stream cannot be recorded.
     side = torch.cuda.Stream() if current == torch.cuda.default_stream() else current
     side.wait_stream(current)
-    with torch.cuda.stream(side):  # warm-up, as recording asks for
+    with torch.cuda.stream(side):  # warm-up, required before recording
         for _ in range(2):
             function()
     current.wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    # thread_local: what other threads do meanwhile (allocate, copy, replay) is no concern of this recording
+    # thread_local: work of other threads (allocate, copy, replay) does not affect this recording
     try:
         with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
             result = function()
-    except RuntimeError as error:  # a recording that breaks off says so, and hides why
+    except RuntimeError as error:  # an aborted recording hides the original error
         if isinstance(error.__context__, torch.OutOfMemoryError):
             raise error.__context__ from None
         raise
@@ -69,7 +69,7 @@ def _record(function: Callable[[], T], changing: list[Tensor]) -> tuple[torch.cu
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """A graph of an earlier program that is collected inside would spoil a recording."""
+    """Disable garbage collection: collecting the graph of an earlier program would invalidate a recording."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -81,7 +81,7 @@ def _no_collection() -> Iterator[None]:
 
 @contextmanager
 def _matmul_precision(precision: str) -> Iterator[None]:
-    """Allow TF32 matrix products inside, unless float32 is wanted, and restore what was there outside."""
+    """Context that allows TF32 matrix products unless `precision` is float32, and restores the previous setting."""
     before = torch.get_float32_matmul_precision()
     if precision:
         torch.set_float32_matmul_precision("highest" if precision == "float32" else "high")

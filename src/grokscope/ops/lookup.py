@@ -43,7 +43,7 @@ class Plan(NamedTuple):
         return torch.cat([self.starts[1:], end]) > self.starts
 
     def by_token(self, vocabulary: int) -> Plan:
-        """The same reads of a table that has one row a token, wherever it stands: rows are sorted by token first."""
+        """The same reads of a table with one row per token, independent of position: rows are sorted by token first."""
         positions = self.starts.shape[0] // vocabulary
         return Plan(self.row // positions, self.order, self.starts[::positions].contiguous())
 
@@ -71,7 +71,7 @@ def lookup(table: Float[Tensor, "rows width"], plan: Plan) -> Float[Tensor, "exa
 def pool(
     table: Float[Tensor, "rows width"], weight: Float[Tensor, "example position"], plan: Plan
 ) -> Float[Tensor, "example width"]:
-    """h = Σ_j weight_j · table[index_j], without ever holding the looked-up rows."""
+    """h = Σ_j weight_j · table[index_j], without storing the looked-up rows."""
     return _Pool.apply(table, weight, *plan)
 
 
@@ -132,7 +132,7 @@ def _pool_forward(table: Tensor, weight: Tensor, index: Tensor) -> Tensor:
 
 
 def _pool_weight_backward(grad: Tensor, table: Tensor, index: Tensor) -> Float[Tensor, "example position"]:
-    """What reaches the weight of each read: grad · table[index]."""
+    """Gradient with respect to the weight of each read: grad · table[index]."""
     if usable_on(table.device):
         from .triton.lookup import pool_weight_backward
 
@@ -145,7 +145,7 @@ def _pool_weight_backward(grad: Tensor, table: Tensor, index: Tensor) -> Float[T
 
 @functools.lru_cache(maxsize=8)
 def _bags(examples: int, positions: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Where the reads of each example begin, and whose read each is."""
+    """Where the reads of each example begin, and the example of each read."""
     begin = torch.arange(0, examples * positions, positions, device=device)
     return begin, torch.arange(examples, device=device).repeat_interleave(positions)
 
@@ -201,7 +201,7 @@ class _Pool(torch.autograd.Function):
         table, weight, *rest = ctx.saved_tensors
         plan = Plan(*rest)
         wanted = ctx.needs_input_grad
-        if torch.is_grad_enabled():  # to be differentiated again: the same sums from operations that can be
+        if torch.is_grad_enabled():  # for a second derivative: the same sums from differentiable operations
             reads = weight[..., None] * grad[..., None, :]
             looked_up = lookup(table, plan)
             return _ReadSums.apply(reads, *plan), (looked_up * grad[..., None, :]).sum(-1), None, None, None
@@ -262,7 +262,7 @@ class _Added(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        if torch.is_grad_enabled():  # to be differentiated again
+        if torch.is_grad_enabled():  # for a second derivative
             table = grad.unflatten(-2, (ctx.tokens, -1))
             return table.sum(-2), table.sum(-3)
         from .triton.lookup import added_backward

@@ -1,8 +1,8 @@
-"""Attention of the query and the table of values, for one head without a norm: forward, and backward by hand.
+"""Attention of the query and the table of values, for one head without a norm: forward, and a hand-written backward.
 
 With e_q = E_last + P_last and r = W_K W_Qᵀ e_q / √d, token v at position t has the logit (E_v + P_t) · r and the value
-(E_v + P_t) W_V + e_q: attention sums to 1, so the query may join the values. Both are products of embeddings with one matrix,
-M = [W_V r]. Autograd would walk back through fifty small operations, and on a CPU each of them costs time.
+(E_v + P_t) W_V + e_q: attention sums to 1, so the query may be added to the values. Both are products of embeddings with one
+matrix, M = [W_V r]. Autograd would run fifty small operations backward, each of which costs time on a CPU.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Attended(NamedTuple):
-    """What the query sees, and what it would read where."""
+    """Attention of the query, and the value that it reads at each row."""
 
     attention: Float[Tensor, "... example position"]
     log_attention: Float[Tensor, "... example position"]
@@ -29,7 +29,7 @@ class Attended(NamedTuple):
 
 
 def attend(weights: dict[str, Tensor], plan: Plan) -> Attended:
-    """Of one run, or of each of stacked runs, on a CPU."""
+    """Attention of one run, or of each of several stacked runs, on a CPU."""
     matrices = (weights[name] for name in ("W_E", "W_pos", "W_Q", "W_K", "W_V"))
     return Attended(*_Attend.apply(*matrices, plan.row)[:4])
 
@@ -43,7 +43,7 @@ def _forward(
     W_V: Float[Tensor, "run d d"],
     row: Int[Tensor, "run example position"],
 ) -> tuple[Tensor, ...]:
-    """The fields of `Attended`, and W_Qᵀ e_q and M for the way back."""
+    """The fields of `Attended`, and W_Qᵀ e_q and M for the backward pass."""
     d = W_E.shape[-1]
     query = _query(W_E, W_pos)
     own = torch.bmm(query, W_Q)
@@ -59,7 +59,7 @@ def _forward(
 
 
 def _backward(saved: tuple[Tensor, ...], to: Attended) -> tuple[Tensor, ...]:
-    """What reaches W_E, W_pos, W_Q, W_K and W_V."""
+    """Gradients with respect to W_E, W_pos, W_Q, W_K and W_V."""
     W_E, W_pos, W_Q, W_K, row, attention, own, M = saved
     d, tokens, places = W_E.shape[-1], W_E.shape[1], W_pos.shape[1]
     to_log = torch.addcmul(to.log_attention, attention, to.attention)
@@ -85,7 +85,7 @@ def _query(W_E: Tensor, W_pos: Tensor) -> Float[Tensor, "run 1 d"]:
 
 
 class _Attend(torch.autograd.Function):
-    """Of one run, or of stacked runs."""
+    """`attend` of one run or of stacked runs, as an autograd function."""
 
     @staticmethod
     def forward(*tensors: Tensor) -> Any:
@@ -103,7 +103,7 @@ class _Attend(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *to: Tensor) -> Any:
         if torch.is_grad_enabled():
-            raise RuntimeError("attend has no second derivative: take it of the model's logits")
+            raise RuntimeError("attend has no second derivative: differentiate the model's logits instead")
         saved, given = ctx.saved_tensors, to[:4]
         if saved[0].ndim > 2:
             return *_backward(saved, Attended(*given)), None

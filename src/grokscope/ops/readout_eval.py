@@ -1,4 +1,4 @@
-"""The residual readout, evaluated: the cross-entropy of every answer and whether it is correct, without keeping the logits.
+"""Evaluation of the residual readout: the cross-entropy of every answer and whether it is correct, without storing the logits.
 
 The same network as in `readout_loss.py`, for measuring instead of training: a loss per example, and the gradient of their sum
 on the attention weights alone, which is what Lemma 5.1 bounds.
@@ -17,8 +17,8 @@ from .team import block_bounds, each_block
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BLOCK = 1024
-"""Examples at a time on a CPU, as in `readout_loss.py`."""
+_BLOCK = 512
+"""Examples per block on a CPU, as in `readout_loss.py`."""
 
 
 def evaluate_readout(
@@ -43,7 +43,7 @@ def _evaluated(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Of stacked runs: cross-entropies, correct answers, and the gradient on attention if it is wanted."""
     if values.is_cuda:
-        from .triton.readout import grades as on_gpu
+        from .triton.readout import evaluate_readout as on_gpu
 
         return on_gpu(values, attention, plan, W_in, W_out, W_U, labels, scale, wanted)
     loss, correct = (values.new_empty(labels.shape) for _ in range(2))
@@ -81,7 +81,7 @@ def _one_run(given: list[Tensor], scale: float, to_attention: Tensor | None) -> 
 
 
 class _Evaluate(torch.autograd.Function):
-    """Of one run, or of stacked runs."""
+    """`evaluate_readout` of one run or of stacked runs, as an autograd function."""
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
@@ -100,7 +100,9 @@ class _Evaluate(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, *_: None) -> Any:
         if any(ctx.needs_input_grad[1:]):
-            raise RuntimeError("this loss has a gradient on attention only: take others from the model's logits")
+            raise RuntimeError(
+                "evaluate_readout has a gradient with respect to attention only: differentiate the model's logits instead"
+            )
         (to_attention,) = ctx.saved_tensors
         return None if grad is None else grad[..., None] * to_attention, *(None,) * 10
 

@@ -1,10 +1,10 @@
-"""From attention weights to the mean cross-entropy of the residual read-out, loss and gradients in one go.
+"""Readout loss: from attention weights to the mean cross-entropy of the residual readout, with gradients, in one operation.
 
 x = Σ_j α_j values[row_j];  hidden = relu(x W_in);  y = x + hidden W_out;  logits = scale · y W_U;  mean over the examples of
 −log softmax(logits)_label.
 
-The loss is one number a run, so its gradients are known as soon as the forward pass is over: they are computed there, while
-what they need is still at hand, and the backward pass only scales them. There is no second derivative.
+The loss is one number per run, so its gradients are computed in the forward pass, while the intermediate results are still in
+the cache, and the backward pass only scales them. There is no second derivative.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .team import block_bounds, each_block
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BLOCK = 1024
-"""Examples of a run at a time on a CPU: what one product writes is still in the cache for the next, memory stays small, and idle
-cores have blocks to take."""
+_BLOCK = 512
+"""Examples per block on a CPU: the output of one product is still in the cache for the next, memory use stays small, and idle
+cores can take blocks."""
 
 
 class _Runs(NamedTuple):
-    """What stacked runs are given; each run's rows are counted within its own table."""
+    """Inputs of stacked runs; each run's rows are counted within its own table."""
 
     values: Float[Tensor, "run rows d"]
     attention: Float[Tensor, "run example position"]
@@ -63,12 +63,12 @@ def mean_cross_entropy(
     scale: float = 1.0,
     once: bool = False,
 ) -> Float[Tensor, "..."]:
-    """The mean cross-entropy of one run, or of each of stacked runs.
+    """The mean cross-entropy of one run, or of each of several stacked runs.
 
-    once   a promise that the loss enters what is differentiated with weight 1: its gradients are passed on as they are
+    once   assume that the loss enters the objective with weight 1: its gradients are passed on unscaled
     """
     tensors = (values, attention, W_in, W_out, W_U)
-    loss: Tensor = _Head.apply(*tensors, *plan, labels, scale, once, _wanted(*tensors))[0]
+    loss: Tensor = _ReadoutLoss.apply(*tensors, *plan, labels, scale, once, _wanted(*tensors))[0]
     return loss
 
 
@@ -116,7 +116,7 @@ def _one_run(run: _Runs, scale: float, found: _Found) -> None:
         to_logits = logits.exp_().scatter_add_(-1, answer, minus_one.expand_as(answer))  # times scale / examples
         torch.mm(y.mT, to_logits, out=to_W_U[number])
         torch.mm(to_logits, W_U.mT, out=to_own)
-        torch.mm(to_own.mT, active, out=to_W_out_T[number])  # the faster way round
+        torch.mm(to_own.mT, active, out=to_W_out_T[number])  # faster in this order
         to_active = torch.mm(to_own, W_out.mT)
         torch.ops.aten.threshold_backward.grad_input(to_active, active, 0, grad_input=to_active)
         torch.mm(x.mT, to_active, out=to_W_in[number])
@@ -147,12 +147,12 @@ def _loss(runs: _Runs, scale: float) -> Float[Tensor, "run"]:
 
 
 def _wanted(*tensors: Tensor) -> bool:
-    """Is a gradient asked for?"""
+    """Whether a gradient is needed."""
     return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
 
-class _Head(torch.autograd.Function):
-    """Of one run, or of stacked runs."""
+class _ReadoutLoss(torch.autograd.Function):
+    """The readout loss of one run or of stacked runs, as an autograd function."""
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
@@ -173,7 +173,7 @@ class _Head(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, *_: None) -> Any:
         if torch.is_grad_enabled():
-            raise RuntimeError("mean_cross_entropy has no second derivative: take it of the model's logits")
+            raise RuntimeError("mean_cross_entropy has no second derivative: differentiate the model's logits instead")
         if grad is None:
             return (None,) * 12
         gradients = ctx.saved_tensors if ctx.once else (grad[..., None, None] * g for g in ctx.saved_tensors)
@@ -183,5 +183,5 @@ class _Head(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
         *tensors, scale, once, wanted = inputs
         stacked = [_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
-        out = _Head.apply(*stacked, scale, once, wanted or _wanted(*stacked[:5]))
+        out = _ReadoutLoss.apply(*stacked, scale, once, wanted or _wanted(*stacked[:5]))
         return out, (0,) * len(out)

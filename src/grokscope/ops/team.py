@@ -1,7 +1,7 @@
-"""Threads that share out the blocks of one run's work on a CPU.
+"""Threads that share the blocks of one run's work on a CPU.
 
-Every run computes with one thread of PyTorch, so that its bits do not depend on how many threads or neighbours there are. What
-is large enough is cut into blocks, by its shape alone; idle cores take blocks, and their results are combined in a fixed order.
+Every run computes with one PyTorch thread, so that its bits do not depend on the number of threads or neighbours. Large
+operations are split into blocks by shape alone; idle cores take blocks, and the results are combined in a fixed order.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import torch
 
 
 class Team:
-    """As many threads as there are cores to use: some train runs, the others help them."""
+    """One thread per usable core: some train runs, the others help them."""
 
     def __init__(self, threads: int = 1):
         self.threads = threads
         self._idle = threads
-        """Cores that nobody uses now."""
+        """Idle cores."""
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(threads - 1, initializer=_start_helper) if threads > 1 else None
 
     @contextmanager
     def member(self) -> Iterator[None]:
-        """The calling thread trains runs: it has a core and one thread of PyTorch."""
+        """Context in which the calling thread trains runs: it has a core and one PyTorch thread."""
         before = torch.get_num_threads()
         torch.set_num_threads(1)
         self._reserve(1)
@@ -38,7 +38,7 @@ class Team:
             torch.set_num_threads(before)
 
     def each(self, work: Callable[[int], None], blocks: int) -> None:
-        """`work(0)` … `work(blocks − 1)`, in any order and by any thread, without autograd. No two write to the same memory."""
+        """Call `work(0)` … `work(blocks − 1)`, in any order and thread, without autograd. No two calls write to the same memory."""
         helpers = self._reserve_idle(blocks - 1) if self._pool else 0
         if not helpers:
             for block in range(blocks):
@@ -84,19 +84,19 @@ class Team:
 
 def _start_helper() -> None:
     torch.set_num_threads(1)
-    torch.set_grad_enabled(False)  # the mode is a thread's own
+    torch.set_grad_enabled(False)  # the mode is per thread
 
 
 _current = Team()
 
 
 def each_block(work: Callable[[int], None], blocks: int) -> None:
-    """`Team.each` of the team that is at work now; without one, the calling thread does it all."""
+    """`Team.each` of the active team; without one, the calling thread does all the work."""
     _current.each(work, blocks)
 
 
 def block_bounds(examples: int, largest: int) -> list[tuple[int, int]]:
-    """Blocks of much the same size, none above `largest`: (first, first of the next). Depends on the sizes alone."""
+    """Blocks of nearly equal size, none above `largest`, as (begin, end). Depends on the sizes alone."""
     number = max(1, -(-examples // largest))
     size = -(-examples // number) if examples else 0
     return [(begin, min(begin + size, examples)) for begin in range(0, max(examples, 1), max(size, 1))]
@@ -104,7 +104,7 @@ def block_bounds(examples: int, largest: int) -> list[tuple[int, int]]:
 
 @contextmanager
 def team_of(threads: int) -> Iterator[Team]:
-    """A team for all that trains inside."""
+    """Context with an active team."""
     global _current
     before, team = _current, Team(threads)
     threads_before = torch.get_num_threads()

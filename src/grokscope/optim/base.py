@@ -1,4 +1,4 @@
-"""What an optimizer is: a pure update of one run's weights, and the learning-rate schedule they all share."""
+"""Base class of optimizers: a pure update of one run's weights, and the common learning-rate schedule."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Optimizer(Settings):
     warmup: float = 10.0
     """Epochs of linear warm-up."""
     clip: float = 1.0
-    """Largest norm of one run's whole gradient; 0 leaves it alone."""
+    """Maximum norm of the whole gradient of a run; 0 disables clipping."""
     schedule: Literal["constant", "cosine"] = "constant"
     """Learning rate after warm-up: constant, or a half cosine down to 0 at the last epoch."""
 
     LANES: ClassVar[tuple[str, ...]] = ("lr", "weight_decay", "warmup", "clip")
     elementwise: ClassVar[bool] = True
-    """True: every weight is updated by itself, so the fleet may hand over all weights of a run as one vector."""
+    """If True, every weight is updated independently, so the fleet may pass all weights of a run as one vector."""
 
     def check(self) -> None:
         require(self.lr > 0, "lr", f"{self.lr} is not above 0")
@@ -48,7 +48,7 @@ class Optimizer(Settings):
 
     @property
     def depends_on_epochs(self) -> bool:
-        """True for every schedule but the constant one; an optimizer with a `rate` of its own says so itself if it ignores
+        """True for every schedule but the constant one; an optimizer with its own `rate` overrides this if it ignores
         `epochs`."""
         own_rate = type(self).rate is not Optimizer.rate
         return own_rate or self.schedule != "constant" or super().depends_on_epochs
@@ -67,7 +67,7 @@ class Optimizer(Settings):
     def update(
         self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor, key: Key
     ) -> tuple[Tensor, State]:
-        """New weight and state. `step` counts from 1; `lr` is the scheduled rate; `key` is where randomness comes from."""
+        """New weight and state. `step` counts from 1; `lr` is the scheduled rate; `key` is the source of randomness."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Gradient filters: what happens to a run's gradient before clipping and the optimizer.
+"""Gradient filters: transformations of a run's gradient before clipping and the optimizer.
 
 Grokfast (Lee et al. 2024) amplifies the slow part of the gradient; OrthoGrad (Prieto et al. 2025) removes the part that only
 rescales the weights. Both follow their authors' published code; the one deviation is noted at OrthoGrad.
@@ -26,7 +26,7 @@ class Filter(Settings):
     """Base of all filters: a pure function of one weight's gradient, written for one run."""
 
     elementwise: ClassVar[bool] = True
-    """True: every entry is filtered by itself, so the fleet may hand over all weights of a run as one vector."""
+    """If True, every entry is filtered independently, so the fleet may pass all weights of a run as one vector."""
 
     def init(self, weight: Tensor) -> State:
         """The state before the first step."""
@@ -40,7 +40,7 @@ class Filter(Settings):
 @filters.register("none")
 @dataclass(frozen=True, kw_only=True)
 class NoFilter(Filter):
-    """The gradient as it is."""
+    """The unfiltered gradient."""
 
     def init(self, weight: Tensor) -> State:
         return {}
@@ -123,6 +123,6 @@ class OrthoGrad(Filter):
         across = grad - along * weight
         norm, across_norm = torch.linalg.vector_norm(grad), torch.linalg.vector_norm(across)
         rounding = 10 * torch.finfo(grad.dtype).eps * norm
-        # Written so that NaN is not taken for rounding: a diverged run must be seen as one.
+        # Written so that NaN is not mistaken for rounding: divergence must be detected.
         scale = torch.where(across_norm <= rounding, torch.zeros_like(norm), norm / (across_norm + 1e-30))
         return across * scale, state

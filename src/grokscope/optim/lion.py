@@ -1,7 +1,7 @@
 """Lion (Chen et al. 2023, "Symbolic discovery of optimization algorithms", Algorithm 2): sign of a blend, decoupled decay.
 
 Every weight moves by η at each step, so the paper advises an η 3 to 10 times below AdamW's and a decay as many times above.
-The defaults of η and decay here are those of every optimizer of the room.
+The defaults of η and decay here are those of every optimizer of this package.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Lion(Optimizer):
         self, weight: Tensor, grad: Tensor, state: State, *, role: Role, step: Tensor, lr: Tensor, key: Key
     ) -> tuple[Tensor, State]:
         blend = self.beta1 * state["mean"] + (1 - self.beta1) * grad
-        # torch.sign(NaN) is 0: a diverged run would go on shrinking quietly instead of being seen.
+        # torch.sign(NaN) is 0: a diverged run would silently continue to shrink instead of being detected.
         direction = torch.where(blend.isnan(), blend, blend.sign())
         weight = (1 - lr * self.weight_decay) * weight - lr * direction
         return weight, {"mean": self.beta2 * state["mean"] + (1 - self.beta2) * grad}

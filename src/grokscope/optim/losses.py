@@ -1,4 +1,4 @@
-"""Losses: how wrong each example is. Plain functions of logits and labels; the fleet takes the mean over examples.
+"""Losses of each example. Plain functions of logits and labels; the fleet takes the mean over examples.
 
 All are built from operations that are smooth enough to be differentiated twice and that vmap knows.
 """
@@ -50,7 +50,7 @@ def stablemax(
 ) -> Float[Tensor, "... example"]:
     """StableMax cross-entropy (Prieto et al. 2025): −log(s(x_y) / Σ_j s(x_j)), s(x) = x + 1 for x ≥ 0, 1/(1 − x) below.
 
-    Since s grows linearly, the other classes do not vanish beside the right one. The authors compute it in float64; here it
+    Since s grows linearly, the other classes do not vanish next to the correct one. The authors compute it in float64; here it
     is log(1 + Σ_{j≠y} s(x_j) / s(x_y)), which keeps its digits near zero in float32 too.
     """
     # The clamp keeps the branch that is not taken finite: 1/(1 − x) has a pole at 1, and 0 · inf in its gradient is NaN.

@@ -7,7 +7,7 @@ iterations, decoupled decay by the unadjusted rate. What differs:
   on the transpose, so the "original" rate grows with √(output / input) as its author meant.
 - Newton–Schulz runs in the precision of the weights (float32 as a rule); torch rounds to bfloat16.
 - It works on the last two axes, one matrix at a time; leading axes (heads, runs) are never flattened into a matrix.
-- What is a matrix is said by its role, not by its number of axes.
+- Whether a weight is a matrix is decided by its role, not by its number of axes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Muon(AdamW):
         return weight, {"momentum": momentum}
 
     def scale(self, weight: Tensor) -> float:
-        """s, as `adjust_lr` says, for a weight of this shape."""
+        """s, according to `adjust_lr`, for a weight of this shape."""
         inputs, outputs = weight.shape[-2:]
         if self.adjust_lr == "original":
             return math.sqrt(max(1, outputs / inputs))

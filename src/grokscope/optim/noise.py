@@ -1,9 +1,9 @@
 """Noise in training: on the weights that the loss is computed with, and in the labels.
 
 Weight noise is drawn anew at every step and added for the forward and the backward pass alone (An 1996). Labels are wrong either
-for good (a corrupted training set, as in Zhang et al. 2017) or anew at every step (label-noise SGD, Blanc et al. 2020). Neither
+permanently (a corrupted training set, as in Zhang et al. 2017) or anew at every step (label-noise SGD, Blanc et al. 2020). Neither
 reaches the evaluation: accuracies and measures are those of the network on the true test set, and of the training set with the
-labels that were drawn for good.
+labels that were drawn once.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise(Settings):
-    """Off by default."""
+    """Noise on weights and labels; off by default."""
 
     weights: float = 0.0
     """Standard deviation of Gaussian noise on every weight, at every step."""
     labels: float = 0.0
-    """Share of the training labels that is replaced by a random class."""
+    """Fraction of the training labels that is replaced by a random class."""
     redraw: Literal["once", "every-step"] = "once"
-    """Whether those are the same labels throughout, or drawn anew at every step."""
+    """Whether these labels are drawn once, or anew at every step."""
 
     LANES: ClassVar[tuple[str, ...]] = ("weights", "labels")
 

@@ -1,8 +1,7 @@
-"""What a prior is: a penalty on one run's attention, and a schedule for its strength."""
+"""Base class of priors: a penalty on one run's attention, and a schedule for its strength."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
@@ -12,7 +11,7 @@ from ..randomness import Key
 from ..registry import Registry
 from ..settings import Settings, require
 from ..shapes import Float
-from ..theory import oracle_target
+from ..theory import log_mean_attention, oracle_target
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,7 +42,7 @@ class Prior(Settings):
         require(self.span > 0, "span", f"{self.span} is not above 0")
 
     def check_task(self, task: Task) -> None:
-        """Raise ConfigError where this prior makes no sense for a task."""
+        """Raise ConfigError if this prior does not apply to a task."""
 
     def weight(self, epoch: Tensor) -> Tensor:
         """β(t) at an epoch."""
@@ -59,25 +58,22 @@ class Prior(Settings):
         return self.beta * (shapes * (torch.arange(4, device=epoch.device) == chosen)).sum()
 
     def target_for(self, examples: Examples, seed: int) -> Float[Tensor, "example position"]:
-        """The distribution this prior compares attention with; the oracle, unless a prior says otherwise."""
+        """The distribution this prior compares attention with; by default the oracle."""
         return oracle_target(examples.marked)
 
     def penalty(self, out: Output, target: Float[Tensor, "example position"], key: Key) -> Float[Tensor, ""]:
-        """What is added to the loss, before β."""
+        """The penalty, which is multiplied by β and added to the loss."""
         raise NotImplementedError
 
     def constant_gradient(
         self, target: Float[Tensor, "... example position"]
     ) -> Float[Tensor, "... example position"] | None:
-        """∂penalty/∂log α of one head if it is the same for every α, and None if it is not. Where it is known, training does
-        without the penalty."""
+        """∂penalty/∂log α of one head if it is the same for every α, and None if it is not. If it is known, training does
+        not compute the penalty."""
         return None
 
 
 def pooled_log_attention(out: Output) -> Float[Tensor, "example position"]:
     """log of the attention averaged over heads: heads satisfy the structural condition together (Conj. E.2)."""
     assert out.log_attention is not None
-    heads = out.log_attention.shape[1]
-    if heads == 1:
-        return out.log_attention[:, 0]
-    return torch.logsumexp(out.log_attention, 1) - math.log(heads)
+    return log_mean_attention(out.log_attention)

@@ -1,4 +1,4 @@
-"""Constraints that hold one half of the network still, to see what the other half does (structural inference, §6, App. F)."""
+"""Constraints that fix one half of the network, to study the other half (structural inference, §6, App. F)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Constraints(Settings):
-    """Off by default."""
+    """Norm matching, a penalty on W_Q and W_K, and frozen attention; off by default."""
 
     norm: float = 0.0
-    """Norm matching: after every step the MLP is projected onto the sphere of this radius; 0 leaves it alone."""
+    """Norm matching: after every step the MLP is projected onto the sphere of this radius; 0 disables it."""
     qk_penalty: float = 0.0
     """Factor of ‖W_Q‖² + ‖W_K‖² in the loss."""
     attention: Literal["learned", "oracle", "uniform"] = "learned"
@@ -36,7 +36,7 @@ class Constraints(Settings):
         require(self.qk_penalty >= 0, "qk_penalty", f"{self.qk_penalty} is below 0")
 
     def check_model(self, parameters: dict[str, Parameter]) -> None:
-        """Raise ConfigError where a constraint finds nothing to hold."""
+        """Raise ConfigError if a constraint does not apply to the model."""
         has_mlp = any(p.part == "mlp" for p in parameters.values())
         require(self.norm == 0 or has_mlp, "norm", "this model has no MLP whose norm could be matched")
         require(self.qk_penalty == 0 or "W_Q" in parameters, "qk_penalty", "this model has no W_Q and W_K to penalise")

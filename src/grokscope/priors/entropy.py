@@ -1,4 +1,4 @@
-"""Entropy of attention as a penalty: concentrate, wherever that may be (structural inference, App. F)."""
+"""Entropy of attention as a penalty: concentrate on any positions (structural inference, App. F)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @priors.register("entropy")
 @dataclass(frozen=True, kw_only=True)
 class Entropy(Prior):
-    """β · H(α), averaged over heads and examples: knows that few tokens matter, not which."""
+    """β · H(α), averaged over heads and examples: encodes that few tokens matter, not which."""
 
     def penalty(self, out: Output, target: Tensor, key: Key) -> Tensor:
         assert out.log_attention is not None

@@ -57,5 +57,5 @@ class KL(Prior):
         return divergence(target, pooled_log_attention(out)).mean()
 
     def constant_gradient(self, target: Tensor) -> Tensor | None:
-        """D = Σ α* log α* − Σ α* log α is linear in log α; a prior that builds on this one may have another penalty."""
+        """D = Σ α* log α* − Σ α* log α is linear in log α; a subclass may have another penalty."""
         return target / -target.shape[-2] if type(self).penalty is KL.penalty else None

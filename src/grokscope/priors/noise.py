@@ -1,6 +1,6 @@
 """A control: a gradient on the attention logits as large as the KL prior's, in a random direction drawn at every step.
 
-If this ends the plateau too, then any live loss term does, and knowing the structure is not what helps.
+If this ends the plateau too, then any active loss term does, and knowledge of the structure is not what helps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Probes: what stored checkpoints tell afterwards. One file a probe; a registered one is in the CLI and in experiments."""
+"""Probes: analyses of stored checkpoints. One file per probe; a registered probe is available in the CLI and in experiments."""
 
 from .base import StoredRun, few_threads, probes
 

@@ -1,4 +1,4 @@
-"""What a probe is: a function from a stored run to a table, one row or more per kept checkpoint."""
+"""Definition of a probe: a function from a stored run to a table with one or more rows per kept checkpoint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Network", "StoredRun", "few_threads", "probes"]
 
 @contextmanager
 def few_threads() -> Iterator[None]:
-    """At most THREADS threads of PyTorch: the matrices of probes are small, and many threads wait for each other."""
+    """Use at most THREADS PyTorch threads: the matrices of probes are small, and many threads wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(min(before, THREADS))
     try:

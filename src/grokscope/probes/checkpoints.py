@@ -1,4 +1,4 @@
-"""Which checkpoints a probe looks at."""
+"""Which checkpoints a probe reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def at_least(run: StoredRun, number: int) -> list[int]:
 
 
 def thinned(epochs: Sequence[int], most: int) -> list[int]:
-    """At most so many of them, evenly spaced in their order, the first and the last included."""
+    """At most this many of them, evenly spaced in order, including the first and the last."""
     if len(epochs) <= most:
         return list(epochs)
     return [epochs[round(place * (len(epochs) - 1) / (most - 1))] for place in range(most)]

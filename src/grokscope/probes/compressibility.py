@@ -1,4 +1,4 @@
-"""How far a run can be compressed (inductive bias): directions of its hidden layer, and weights it could do without."""
+"""How far a run can be compressed (inductive bias): directions of its hidden layer, and weights that it does not need."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compressibility(run: StoredRun) -> pd.DataFrame:
     Of the hidden layer: `participation_ratio`, `effective_rank`, and `pca_dimension` (directions with 95 % of the variance).
     `kept_test` and `kept_train` are the smallest shares of each weight matrix, largest weights first, with which the accuracy
     on that set is at most one percentage point lower (found by bisection, in percent). Of a run that does not generalise
-    `kept_test` says nothing: chance is kept by no weight at all. Sets have at most 2048 examples.
+    `kept_test` is meaningless: chance level needs no weights at all. Sets have at most 2048 examples.
     """
     sets = {side: some(examples) for side, examples in run.split._asdict().items()}
     rows = []

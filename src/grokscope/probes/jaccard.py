@@ -1,4 +1,4 @@
-"""How fast the subnetwork changes, beside the change of test accuracy (grokking tickets, §5.1, Figures 7 and 14)."""
+"""How fast the subnetwork changes, compared with the change of test accuracy (grokking tickets, §5.1, Figures 7 and 14)."""
 
 from __future__ import annotations
 

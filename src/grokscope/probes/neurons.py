@@ -27,7 +27,7 @@ LARGEST = 128
 def neurons(run: StoredRun) -> pd.DataFrame:
     """Weights of the hidden neurons on the operands, and their amplitudes, at up to four checkpoints.
 
-    A row is a matrix with a line a neuron: `what` = reads (on 0 … p−1) or spectrum (|F(ω)| of the reads, ω = 0 … ⌊p/2⌋).
+    A row is a matrix with one line per neuron: `what` = reads (on 0 … p−1) or spectrum (|F(ω)| of the reads, ω = 0 … ⌊p/2⌋).
     """
     rows = []
     for epoch in thinned(at_least(run, 1), CHECKPOINTS):

@@ -26,7 +26,7 @@ def shortcut(run: StoredRun) -> pd.DataFrame:
     Columns: `side` (train or test sequences) and `kept`, which tokens stay: "everything"; "operands" (what is lost to
     "everything" comes from the distractors); "distractors"; "operand 1" … alone; "all but operand 1" … (that operand is
     replaced and the distractors stay). All other tokens come from one other random example of the same set, at the same
-    positions; the answer asked for stays the example's own, on training sequences the memorised one. Needs operands at
+    positions; the expected answer remains that of the example, on training sequences the memorised one. Needs operands at
     fixed places.
     """
     rows = []
@@ -46,7 +46,7 @@ def shortcut(run: StoredRun) -> pd.DataFrame:
 def groups(run: StoredRun, examples: Examples) -> dict[str, Bool[Tensor, "position"]]:
     """Which positions stay, by the name of what is kept; the query always does."""
     if examples.informative is None or (examples.informative != examples.informative[0]).any():
-        raise StoreError(f"run {run.id}: shortcut needs a task whose operands stand at fixed, known places")
+        raise StoreError(f"run {run.id}: shortcut needs a task whose operands have fixed, known positions")
     operands = examples.informative[0]
     query = torch.arange(len(operands)) == len(operands) - 1
     distractors = ~operands & ~query

@@ -1,4 +1,4 @@
-"""Which frequencies the neurons use as training goes on (grokking tickets, §5.3, Figure 18; Nanda et al. 2023)."""
+"""Which frequencies the neurons use during training (grokking tickets, §5.3, Figure 18; Nanda et al. 2023)."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Report: pictures and tables ─► one HTML page that needs nothing but itself."""
+"""Report: figures and tables ─► one self-contained HTML page."""
 
 from .page import Page, RunRow, Section, Setting, render
-from .pictures import Picture, PicturePlan, picture_of, standard_pictures
+from .pictures import Picture, chosen_pictures, picture_of, standard_pictures
 
 __all__ = [
     "Page",
     "Picture",
-    "PicturePlan",
     "RunRow",
     "Section",
     "Setting",
+    "chosen_pictures",
     "picture_of",
     "render",
     "standard_pictures",

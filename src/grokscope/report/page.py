@@ -27,7 +27,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """One row of the table of runs. None is something that has not happened, or is not known."""
+    """One row of the table of runs. None means not reached, or unknown."""
 
     id: str
     """The run's id, as `grokscope show` takes it."""
@@ -53,14 +53,14 @@ class RunRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A part of a page with a subject of its own: words, a table, pictures."""
+    """A section of a page: paragraphs, a table, figures."""
 
     name: str
-    """A word for links."""
+    """Anchor for links."""
     title: str
     """Headline."""
     text: tuple[str, ...] = ()
-    """A paragraph each."""
+    """Paragraphs of text."""
     header: tuple[str, ...] = ()
     """Names of the table's columns."""
     rows: tuple[tuple[str, ...], ...] = ()
@@ -70,16 +70,16 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """All that a page says. Text is plain text: HTML in it is shown, not obeyed."""
+    """The content of a page. Text is plain text: HTML in it is escaped."""
 
     title: str
     """Headline."""
     lead: str = ""
     """One sentence under the headline, e.g. the question."""
     verdict: tuple[str, ...] = ()
-    """What came out, a paragraph each."""
+    """Results, one string per paragraph."""
     what: tuple[str, ...] = ()
-    """What was run, with its sizes spelled out, a paragraph each."""
+    """What was run, with its sizes, one string per paragraph."""
     arms: tuple[tuple[str, str], ...] = ()
     """Each arm and what it means, in the order of the pictures (which decides its colour)."""
     settings: tuple[Setting, ...] = ()
@@ -89,23 +89,23 @@ class Page:
     sections: tuple[Section, ...] = ()
     """What comes between the pictures and the table of runs."""
     runs: tuple[RunRow, ...] = ()
-    """All runs the page speaks of."""
+    """All runs of the page."""
     criterion: str = ""
-    """What counts as memorised and as grokked, e.g. ≥ 99 %, held 100 epochs; said in the table of runs."""
+    """What counts as memorised and as grokked, e.g. ≥ 99 %, held 100 epochs; shown in the table of runs."""
     command: str
-    """The exact command that makes this page again."""
+    """The exact command that reproduces this page."""
     versions: tuple[tuple[str, str], ...] = ()
     """Programs, device and their versions."""
 
 
 def render(page: Page) -> str:
     """The page as HTML."""
-    room = files(__package__)
+    package = files(__package__)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"count": _count, "percent": _percent, "seconds": _seconds}
     environment.globals |= {"epoch": _epoch}
-    template = environment.from_string((room / "page.html.j2").read_text(encoding="utf-8"))
-    css = (room / "page.css").read_text(encoding="utf-8")
+    template = environment.from_string((package / "page.html.j2").read_text(encoding="utf-8"))
+    css = (package / "page.css").read_text(encoding="utf-8")
     return template.render(page=page, css=css, colours=arm_colours([name for name, _ in page.arms]))
 
 

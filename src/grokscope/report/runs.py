@@ -9,17 +9,17 @@ from typing import Any
 import pandas as pd
 
 from ..analysis import DEFAULT, Criterion, compare, find_phases, summarise, times_of, unfinished
-from ..config import RunConfig, read_stored_if_possible
+from ..config import RunConfig, read_stored_if_possible, readable_settings
 from ..describe import differences, meanings
 from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
 from ..settings import flatten
 from ..store import RunInfo, read_metrics, save_file
-from . import Page, Picture, RunRow, Section, Setting, render, standard_pictures
+from . import Page, Picture, RunRow, Section, Setting, chosen_pictures, render, standard_pictures
 
 
 def curves_of(runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT) -> list[RunCurves]:
-    """Each run's metrics with what the analysis finds in them."""
+    """Metrics of each run with the results of the analysis."""
     curves = []
     for run, arm in zip(runs, arms, strict=True):
         metrics = read_metrics(run).to_pandas()
@@ -115,19 +115,21 @@ def build_page(
     what: Sequence[str] = (),
     sections: Sequence[Section] = (),
     criterion: Criterion = DEFAULT,
+    figures: Sequence[str] = (),
 ) -> tuple[str, tuple[Picture, ...]]:
     """The page as HTML, and its pictures.
 
     arms        names the condition of each run; by default by what differs
     criterion   when a run counts as having memorised, and as having grokked
+    figures     names of the figures that it shows; by default the standard ones
     """
     if not runs:
-        raise ConfigError("runs", "there are none to report on")
+        raise ConfigError("runs", "no runs to report on")
     arms = differences([complete_settings(run) for run in runs]) if arms is None else arms
     table = table_of(runs, arms, criterion)
     medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summarise(table, "arm")["median"].items()}
     curves = curves_of(runs, arms, criterion)
-    pictures = standard_pictures(curves, medians)
+    pictures = chosen_pictures(figures, curves, medians) if figures else standard_pictures(curves, medians)
     page = Page(
         title=title,
         lead=lead,
@@ -162,7 +164,7 @@ def complete_settings(run: RunInfo) -> dict[str, Any]:
     """A run's settings as plain values. Those that did not exist when it was stored have their default, so that runs of several
     versions can be compared."""
     config = read_stored_if_possible(run.config, run.id)
-    return config.to_dict() if config else run.config
+    return config.to_dict() if config else readable_settings(run.config)
 
 
 def settings_of(runs: Sequence[RunInfo]) -> list[Setting]:
@@ -195,6 +197,6 @@ def _versions(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def save_picture(folder: Path, picture: Picture) -> None:
-    """One picture as files of its own, for a paper or a slide."""
+    """Write one figure as separate files, for a paper or a slide."""
     save_file(folder / f"{picture.name}.svg", picture.svg)
     save_file(folder / f"{picture.name}.png", picture.png)

@@ -1,4 +1,4 @@
-"""Measures that came after a run was trained, evaluated on the checkpoints that it kept."""
+"""Evaluation of measures that were added after a run was trained, on its kept checkpoints."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class Added(NamedTuple):
-    """What was measured of a finished run."""
+    """Measurements of a finished run."""
 
     measures: list[str]
     columns: list[str]
-    """New columns of its metric table; a measure may have nothing to say of a run."""
+    """New columns of its metric table; empty if no measure applies to the run."""
     epochs: list[int]
     """Of the checkpoints; other rows of these columns stay empty."""
 
@@ -40,7 +40,7 @@ def missing_measures(run: StoredRun) -> list[str]:
 
 
 def add_missing(run: StoredRun) -> Added | None:
-    """Evaluate them at every checkpoint that the run still has, and store what they find; None if none is missing."""
+    """Evaluate them at every checkpoint that the run still has, and store the results; None if none is missing."""
     missing = missing_measures(run)
     if not missing:
         return None

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """Call it with examples. TF32 is a GPU's rounding: elsewhere such a network computes in float32."""
+    """A callable network: call it with examples. TF32 exists on GPUs only; elsewhere such a network computes in float32."""
 
     config: RunConfig
     weights: dict[str, Tensor]
     """Pruned weights are 0, and scores (edge-popup) have been turned into the subnetwork that they choose."""
     mask: Mapping[str, Tensor] = field(default_factory=lambda: MappingProxyType({}))
-    """Which weights live, of a pruned network; empty for a dense one."""
+    """Which weights of a pruned network are kept; empty for a dense one."""
 
     @classmethod
     def from_tensors(cls, config: RunConfig, saved: Mapping[str, Tensor]) -> Network:
@@ -67,7 +67,7 @@ class Network:
         return Forward(self.config)(self.weights, batch, **how)
 
     def attention(self, examples: Examples) -> Float[Tensor, "example position"]:
-        """Of the query, averaged over heads."""
+        """Attention of the query, averaged over heads."""
         return pooled_log_attention(self(examples)).exp()
 
 

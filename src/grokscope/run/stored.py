@@ -42,7 +42,7 @@ class StoredRun:
 
     @property
     def runs(self) -> Path:
-        """The folder of runs that it stands in."""
+        """The folder of runs that contains it."""
         return self.info.path.parent
 
     @cached_property
@@ -61,7 +61,7 @@ class StoredRun:
 
     @cached_property
     def epochs(self) -> list[int]:
-        """Epochs of the checkpoints; a run that was told to keep some (`log.keep`) has more than its last one."""
+        """Epochs of the checkpoints; a run with `log.keep` has more than the last one."""
         return kept_epochs(self.info)
 
     def network(self, epoch: int | None = None) -> Network:
@@ -76,8 +76,8 @@ class StoredRun:
         return Network(config=self.config, weights=self.config.ticket.effective(begun.weights), mask=begun.mask)
 
     def checkpoint_from(self, epoch: int | str) -> int | None:
-        """The epoch of a checkpoint by number, "last" (None, the newest), or a time such as "t_grok": the first kept one from
-        then on."""
+        """The epoch of a checkpoint by number, "last" (None, the newest), or a time such as "t_grok": the first checkpoint kept at
+        or after it."""
         if epoch == "last":
             return None
         if isinstance(epoch, int):
@@ -98,14 +98,14 @@ def teacher_of(config: RunConfig, runs: str | Path) -> StoredRun | None:
     teacher = StoredRun.find(runs, config.prior.teacher)
     mine, other = config.task.shape, teacher.config.task.shape
     if (mine.vocabulary, mine.length) != (other.vocabulary, other.length):
-        raise ConfigError("prior.teacher", f"run {teacher.id} reads other sequences than this task has")
+        raise ConfigError("prior.teacher", f"run {teacher.id} was trained on other sequences than those of this task")
     if not teacher.config.model.has_attention:
         raise ConfigError("prior.teacher", f"run {teacher.id} is a {teacher.config.model.kind} without attention")
     return teacher
 
 
 def teacher_attention(config: RunConfig, runs: str | Path, epoch: int | None = None) -> Tensor | None:
-    """What the teacher attends to on this run's training sequences, at the checkpoint of `epoch` or its newest; None without a
+    """The attention of the teacher on this run's training sequences, at the checkpoint of `epoch` or its newest; None without a
     teacher."""
     teacher = teacher_of(config, runs)
     if teacher is None:

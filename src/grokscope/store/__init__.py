@@ -1,6 +1,6 @@
-"""Store: run folders, checkpoints and metric tables. The only room that knows disk paths; it never pickles.
+"""Store: run folders, checkpoints and metric tables. The only component that knows disk paths; it never pickles.
 
-Training goes through `RunFolder`, everything else reads. Importing this room, listing and finding runs need neither
+Training goes through `RunFolder`, everything else reads. Importing this component, listing and finding runs need neither
 torch nor pyarrow.
 """
 
@@ -11,6 +11,7 @@ from .disk import check_writable, save_file
 from .folder import RunFolder
 from .frames import load_runs, read_metrics
 from .manifest import last_numerics
+from .removal import delete_runs
 from .state import FINISHED, State
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "State",
     "added_measures",
     "check_writable",
+    "delete_runs",
     "find_run",
     "kept_epochs",
     "last_numerics",

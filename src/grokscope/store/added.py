@@ -1,4 +1,4 @@
-"""Columns that were measured after training, at the epochs of checkpoints: one sealed Parquet file per measure.
+"""Columns measured after training, at the epochs of checkpoints: one sealed Parquet file per measure.
 
 <runs>/<id>/added/<measure>.parquet has a column `epoch` and the measure's own; `read_metrics` joins them to the rows of training.
 """
@@ -20,7 +20,7 @@ ADDED = "added"
 
 
 def save_added(run: Path, measure: str, rows: Sequence[Row]) -> None:
-    """Store what a measure found at some checkpoints, in place of what it found before."""
+    """Store the columns of a measure at some checkpoints, replacing earlier ones."""
     make_folder(run / ADDED)
     write(run / ADDED / f"{measure}.parquet", encode(rows))
 

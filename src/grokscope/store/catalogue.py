@@ -1,4 +1,4 @@
-"""Looking at stored runs without touching them: what is in a folder of runs, and one run by the beginning of its id.
+"""Read-only access to stored runs: all runs in a folder, or one run by the beginning of its id.
 
 Reads JSON alone, so that listing runs is quick. A damaged run is listed with status "damaged" and the problem, so that
 one bad folder does not hide the others; asking for that run by name raises the problem as a StoreError.
@@ -22,7 +22,7 @@ from .state import read_state
 
 @dataclass(frozen=True, kw_only=True)
 class RunInfo:
-    """What is known of a run without reading its metrics."""
+    """Information about a run that needs no metrics."""
 
     id: str
     path: Path
@@ -49,7 +49,7 @@ def read_run(path: str | Path) -> RunInfo:
     state = read_state(path)
     status = state.status
     if not state.finished:
-        # The lock knows better than the file: a killed run cannot say that it stopped.
+        # The lock takes precedence over the file: a killed run could not record that it stopped.
         status = "running" if is_held(path) else "stopped"
     return RunInfo(
         id=path.name,
@@ -64,24 +64,30 @@ def read_run(path: str | Path) -> RunInfo:
 
 
 def list_runs(folder: str | Path) -> list[RunInfo]:
-    """All runs in `folder`, the oldest first, damaged ones last. Folders without any file of a run are not runs."""
+    """All runs in `folder`, oldest first, damaged ones last. Folders without any file of a run are skipped."""
     runs = [_read_or_damaged(path) for path in _run_folders(Path(folder))]
     return sorted(runs, key=lambda run: (run.status == "damaged", run.manifest.get("created", ""), run.id))
 
 
-def find_run(folder: str | Path, prefix: str) -> RunInfo:
-    """The one run whose id is, or begins with, `prefix`."""
+def find_run(folder: str | Path, prefix: str, *, damaged: bool = False) -> RunInfo:
+    """The one run whose id is, or begins with, `prefix`.
+
+    damaged   return a damaged run with its problem, as `list_runs` does, instead of raising it
+    """
+    if not prefix:
+        raise StoreError("the id of a run cannot be empty")
     paths = {path.name: path for path in _run_folders(Path(folder))}
+    read = _read_or_damaged if damaged else read_run
     if prefix in paths:
-        return read_run(paths[prefix])
+        return read(paths[prefix])
     found = sorted(id for id in paths if id.startswith(prefix))
     if len(found) == 1:
-        return read_run(paths[found[0]])
+        return read(paths[found[0]])
     if found:
         shown = ", ".join(found[:4]) + (", …" if len(found) > 4 else "")
         raise StoreError(f"{len(found)} runs in {folder} begin with {prefix!r}: {shown}")
     if not paths:
-        raise StoreError(f"{folder}: holds no runs")
+        raise StoreError(f"{folder}: contains no runs")
     close = max(sorted(paths), key=lambda id: SequenceMatcher(None, prefix, id[: len(prefix)]).ratio())
     raise StoreError(f"no run in {folder} is called {prefix!r}. Did you mean {close}?")
 
@@ -111,7 +117,7 @@ def _run_folders(folder: Path) -> list[Path]:
         raise StoreError(f"{folder}: not a folder of runs, but a file")
     if (folder / MANIFEST).exists():
         raise StoreError(f"{folder}: a run, not a folder of runs; give the folder above it")
-    # Hidden folders are runs in the making.
+    # Hidden folders are runs that are being created.
     candidates = [path for path in listing(folder) if path.is_dir() and not path.name.startswith(".")]
     return [path for path in candidates if any((path / name).exists() for name in (CONFIG, MANIFEST, STATE))]
 

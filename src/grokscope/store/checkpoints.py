@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class Checkpoint(NamedTuple):
-    """All that is needed to go on."""
+    """Everything needed to continue a run."""
 
     epoch: int
     metadata: dict[str, Any]
-    """What the caller gave, such as the step or the state of a stop rule."""
+    """Metadata of the caller, such as the step or the state of a stop rule."""
     tensors: dict[str, Tensor]
     """On the CPU, bit for bit as they were saved."""
 
@@ -52,7 +52,7 @@ def read_checkpoint_file(path: Path) -> Checkpoint:
 
 
 def _text(plain: dict[str, Any]) -> str:
-    # JSON may write any character as a number: done here to what could be taken for the place of the seal.
+    # JSON may escape any character: used here for text that could be mistaken for the seal.
     return json.dumps(plain).replace("crc32=", "crc32\\u003d")
 
 

@@ -1,6 +1,6 @@
-"""Making a new run folder in one step: it is built and locked under a hidden name, then moved into place.
+"""Atomic creation of a run folder: it is built and locked under a hidden name, then moved into place.
 
-No process ever sees half a run folder, and the one that made it holds its lock without a gap.
+No process ever sees an incomplete run folder, and its creator holds the lock without a gap.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .state import State
 
 
 def create(run: Path, config: dict[str, Any], manifest: dict[str, Any]) -> Lock | None:
-    """Make the folder `run` and return its lock, or None when another process made it meanwhile."""
-    # The same hidden name for every attempt, so that a killed one leaves nothing that the next would not take over.
+    """Create the folder `run` and return its lock, or None if another process created it in the meantime."""
+    # The same hidden name for every attempt, so that the next attempt reuses what a killed one has left.
     draft = run.with_name(f".new-{run.name}")
     make_folder(draft)
     try:

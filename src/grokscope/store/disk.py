@@ -1,7 +1,7 @@
 """Reading and writing whole files: every write is a temporary file, fsync and rename; every failure is a StoreError
 that names the file.
 
-A reader therefore never sees half a file, and after a crash a file is either the old one or the new one.
+A reader therefore never sees a partial file, and after a crash a file is either the old one or the new one.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ def write(path: Path, content: bytes, *, if_full: str = "") -> None:
 
 
 def save_file(path: Path, content: str | bytes) -> Path:
-    """A file for people (a page, a picture) at a place of their choice, making its folder."""
+    """Write a file for the user (a page, a figure) at a path of their choice, creating its folder."""
     make_folder(path.parent)
     write(path, content.encode() if isinstance(content, str) else content)
     return path
 
 
 def write_json(path: Path, content: dict[str, Any], *, if_full: str = "") -> None:
-    """Readable JSON without NaN or infinity, which other programs could not read."""
+    """Indented JSON without NaN or infinity, which other programs cannot read."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write(path, text.encode(), if_full=if_full)
 
 
 def temporary(path: Path) -> Path:
-    """Where a file is written before it is moved into place. One name per file is enough: a run has one writer."""
+    """Temporary path of a file before it is moved into place. One name per file is enough: a run has one writer."""
     return path.with_name(f".{path.name}.tmp")
 
 
@@ -57,7 +57,7 @@ def is_temporary(path: Path) -> bool:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; one that is already there is fine."""
+    """Create a folder and its parents; an existing folder is not an error."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -74,7 +74,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def rename(path: Path, new: Path) -> None:
-    """Give a file of ours another name in the same folder."""
+    """Rename one of our files within its folder."""
     try:
         os.replace(path, new)
         sync_folder(new.parent)
@@ -83,7 +83,7 @@ def rename(path: Path, new: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a file of ours; one that is already gone is fine."""
+    """Delete one of our files; a missing file is not an error."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -93,7 +93,7 @@ def remove(path: Path) -> None:
 
 
 def listing(folder: Path) -> list[Path]:
-    """What lies in a folder; nothing if it is not there, since tools that copy folders may leave out empty ones."""
+    """The entries of a folder; none if it does not exist, since tools that copy folders may omit empty ones."""
     try:
         return list(folder.iterdir())
     except FileNotFoundError:
@@ -137,13 +137,13 @@ def reason(error: OSError) -> str:
 
 
 def check_writable(folder: str | Path) -> None:
-    """Raise StoreError if runs could not be stored in `folder`. Writes nothing: `folder` need not exist yet."""
+    """Raise StoreError if `folder` is not writable. Writes nothing; `folder` need not exist yet."""
     folder = Path(folder)
     try:
         existing = next(p for p in (folder, *folder.absolute().parents) if p.exists() or p.is_symlink())
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({reason(error)})") from error
     if not existing.is_dir():
-        raise StoreError(f"{folder}: cannot be a folder of runs, {existing} is not a folder")
+        raise StoreError(f"{folder}: cannot be written ({existing} is not a folder)")
     if not os.access(existing, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise StoreError(f"{folder}: cannot be written (no permission to write in {existing})")

@@ -1,12 +1,12 @@
 """A run folder open for training: the only writer of metrics and checkpoints.
 
-The checkpoint is the one point at which a save happens or does not. Metrics go to disk before it, so a checkpoint never
-lacks its rows; state.json and the deletion of older checkpoints come after it. Opening a folder brings it back to its
-newest checkpoint: rows beyond are dropped, since they will be trained again, and state.json is renewed.
+Writing the checkpoint commits a save. Metrics are written before it, so a checkpoint never lacks its rows; state.json and
+the deletion of older checkpoints come after it. Opening a folder restores it to its newest checkpoint: later rows are
+dropped, since they will be trained again, and state.json is rewritten.
 
-The same run may be asked for with other settings that do not change its numbers, such as more epochs. If it was finished it is
-not any more: its last checkpoint is kept for good (others may refer to it), then state.json says that it is running, and only
-then config.json changes, so that a run never counts as finished under settings it was not trained with.
+The same run may be requested with other settings that do not change its numbers, such as more epochs. A finished run is then
+reopened: its last checkpoint is kept permanently (other runs may refer to it), state.json is set to running, and only then
+config.json changes, so that a run never counts as finished under settings it was not trained with.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class RunFolder:
     """One run on disk, locked for this process. Use `create_or_open`; close it when done (it is a context manager)."""
 
     def __init__(self, path: Path, lock: Lock, config: dict[str, Any]):
-        """config   what is asked for now, known to be the run that the folder holds"""
+        """config   the requested config, known to be that of the run in the folder"""
         self.path = path
         self.id = path.name
         self._lock = lock
         self._newest: CheckpointFile | None = None
         self.state = State()
-        """Where the run stands; `state.finished` says that there is nothing left to train."""
+        """State of the run; `state.finished` is True if there is nothing left to train."""
         stored, self.manifest = read_description(path)
-        """What was noted when the run was made."""
+        """The manifest, written when the run was created."""
         self._verify()
         self._settle()
         if stored != config:
@@ -75,11 +75,11 @@ class RunFolder:
         identity: Callable[[dict[str, Any]], dict[str, Any]] = lambda config: config,
         record: Mapping[str, Any] | None = None,
     ) -> RunFolder:
-        """The folder of run `id`, made if there is none yet, ready to go on from its newest checkpoint.
+        """The folder of run `id`, created if it does not exist, ready to continue from its newest checkpoint.
 
-        identity   what of a config tells runs apart; a stored run that has the same, but differs from `config` elsewhere, gets
+        identity   the part of a config that distinguishes runs; a stored run that equals `config` in it but differs elsewhere gets
                    the new config and is no longer finished
-        record     noted in the manifest when the run is made, e.g. {"threads": 2}
+        record     added to the manifest when the run is created, e.g. {"threads": 2}
 
         StoreError, and a folder left as it was, when it is being trained by another process, holds another
         configuration, is damaged, foreign or from a newer grokscope, or when it cannot be written.
@@ -102,7 +102,7 @@ class RunFolder:
             raise
 
     def latest_checkpoint(self) -> checkpoints.Checkpoint | None:
-        """Epoch, metadata and tensors to go on from; None for a run that has not been saved yet."""
+        """Epoch, metadata and tensors to continue from; None for a run that has not been saved yet."""
         return checkpoints.read_checkpoint_file(self._newest.path) if self._newest else None
 
     def metrics(self) -> pa.Table:
@@ -121,16 +121,16 @@ class RunFolder:
         seconds: float = 0.0,
         keep: bool = False,
     ) -> None:
-        """Store all that was trained up to `epoch`: `rows` since the last save, and a checkpoint.
+        """Save the run at `epoch`: `rows` since the last save, and a checkpoint.
 
-        keep   never delete this checkpoint; the others go when a newer one is there
+        keep   never delete this checkpoint; others are deleted once there is a newer one
 
-        A failed save closes the folder: it then holds the last save or this one, and opening it again tells which.
+        A failed save closes the folder, which then holds the last save or this one; opening it again determines which.
         """
         self._check_open()
         saved = self._newest.epoch if self._newest else -1
         if epoch < saved:
-            raise ValueError(f"epoch {epoch} is before epoch {saved}, which is saved already")
+            raise ValueError(f"epoch {epoch} is before epoch {saved}, which is already saved")
         epochs = tables.row_epochs(rows)
         if rows and not saved < epochs[0] <= epochs[-1] <= epoch:
             raise ValueError(f"the epochs of the rows must lie above {saved} and up to {epoch}, got {epochs}")
@@ -144,7 +144,7 @@ class RunFolder:
         )
         kept = keep or checkpoint_file(self.path, epoch, kept=True).path.exists()
         file = checkpoint_file(self.path, epoch, kept)
-        # Whatever is wrong with the arguments must show before the first byte is written.
+        # Invalid arguments must raise before the first byte is written.
         content = checkpoints.encode(tensors, state, metadata)
         table = tables.encode(rows) if rows else b""
         try:
@@ -159,7 +159,7 @@ class RunFolder:
             raise
 
     def add_measure(self, name: str, rows: Sequence[tables.Row]) -> None:
-        """Store columns that a measure found after training, at the epochs of checkpoints."""
+        """Store columns measured after training, at the epochs of checkpoints."""
         self._check_open()
         save_added(self.path, name, rows)
 
@@ -189,7 +189,7 @@ class RunFolder:
             self.close()
 
     def close(self) -> None:
-        """Let another process have the run. A run that is not finished then counts as stopped."""
+        """Release the run to other processes. A run that is not finished then counts as stopped."""
         self._lock.release()
 
     def __enter__(self) -> Self:
@@ -200,10 +200,10 @@ class RunFolder:
 
     def _check_open(self) -> None:
         if not self._lock.held:
-            raise StoreError(f"{self.path}: closed; open it again to go on")
+            raise StoreError(f"{self.path}: closed; open it again to continue")
 
     def _verify(self) -> None:
-        """Read everything that resuming depends on, and find out where the run stands. Changes nothing on disk."""
+        """Read everything that resuming depends on, and determine the state of the run. Changes nothing on disk."""
         self.state = read_state(self.path)
         files = checkpoint_files(self.path)
         self._newest = files[-1] if files else None
@@ -226,7 +226,7 @@ class RunFolder:
             raise damaged(self.path / METRICS, f"{rows} rows up to epoch {limit}, the checkpoint counts {saved.rows}")
 
     def _settle(self) -> None:
-        """Bring the folder back to its newest checkpoint."""
+        """Restore the folder to its newest checkpoint."""
         for path in leftovers(self.path):
             remove(path)
         limit = self._newest.epoch if self._newest else -1
@@ -240,7 +240,7 @@ class RunFolder:
         self._drop_superseded()
 
     def _change_config(self, config: dict[str, Any]) -> None:
-        """Take over other settings of the same run; the order of the writes is explained above."""
+        """Adopt other settings of the same run; the order of the writes is explained above."""
         if self.state.finished:
             if self._newest and not self._newest.kept:
                 kept = checkpoint_file(self.path, self._newest.epoch, kept=True)
@@ -264,4 +264,4 @@ def _take(path: Path) -> Lock:
 
 
 def _go_on(epoch: int) -> str:
-    return f"; the run can go on from epoch {epoch}"
+    return f"; the run can continue from epoch {epoch}"

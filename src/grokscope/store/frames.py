@@ -1,4 +1,4 @@
-"""Stored metrics as tables: those of one run, or of all runs in a folder with the settings of each beside them."""
+"""Stored metrics as tables: of one run, or of all runs in a folder together with their settings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load_runs(folder: str | Path, *, arrow: bool = False) -> pd.DataFrame | pa.T
     """All evaluations of all runs in `folder`, as a pandas table, or an Arrow table with ``arrow=True``.
 
     The columns: ``run`` (its id) and ``status``; every setting by its dotted name, such as ``task.p`` and ``seed``;
-    then the metrics, ``epoch`` first. A metric hides a setting of the same name. Damaged runs are left out with a
+    then the metrics, ``epoch`` first. A metric hides a setting of the same name. Damaged runs are omitted with a
     warning.
     """
     import pyarrow as pa
@@ -43,7 +43,7 @@ def load_runs(folder: str | Path, *, arrow: bool = False) -> pd.DataFrame | pa.T
             tables.append(read_metrics(run))
             runs.append(run)
         except StoreError as error:
-            warnings.warn(f"left out: {error}", stacklevel=2)
+            warnings.warn(f"omitted: {error}", stacklevel=2)
     metrics = join(tables)
     owner = pa.array([number for number, table in enumerate(tables) for _ in range(len(table))], pa.int64())
     columns = {name: column.take(owner) for name, column in _settings(runs).items()}
@@ -52,7 +52,7 @@ def load_runs(folder: str | Path, *, arrow: bool = False) -> pd.DataFrame | pa.T
 
 
 def _settings(runs: list[RunInfo]) -> dict[str, pa.Array]:
-    """One value a run: id, status and every setting that any of them has."""
+    """One value per run: id, status and every setting that any of them has."""
     flat = [{"run": run.id, "status": run.status, **flatten(run.config)} for run in runs]
     names = dict.fromkeys(["run", "status", *(name for row in flat for name in row)])
     return {name: _column([row.get(name) for row in flat]) for name in names}

@@ -2,11 +2,12 @@
 
 <runs>/<id>/
   config.json        the whole resolved configuration
-  manifest.json      schema version, package versions, device, git commit, time of creation
+  manifest.json      schema version, package versions, device, git commit, time of creation, names of the measures, and the
+                     files that were loaded with --load (path, SHA-256, source)
   state.json         status, epoch, seconds, summary numbers
   metrics/           part-<first epoch>-<last epoch>.parquet
   added/             <measure>.parquet, columns that were measured after training
-  checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept for good)
+  checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept permanently)
   lock               held by the process that trains the run
 """
 

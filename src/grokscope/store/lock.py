@@ -1,7 +1,7 @@
 """One process per run: an advisory lock (flock) on the run's lock file.
 
-The kernel drops the lock when its holder ends, however it ends, so a killed run is free at once and no stale lock
-needs breaking. The file holds the holder's process id, for the error message alone.
+The kernel releases the lock when its holder exits, for whatever reason, so a killed run is free immediately and there are no
+stale locks. The file contains the holder's process id, for the error message alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .layout import LOCK
 
 
 class Lock:
-    """A held lock; lasts until `release` or the end of the process."""
+    """A held lock, valid until `release` or the end of the process."""
 
     def __init__(self, descriptor: int):
         self._descriptor: int | None = descriptor
@@ -30,7 +30,7 @@ class Lock:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except FileNotFoundError:
-            raise  # the folder was moved away: whoever builds folders knows what to do
+            raise  # the folder was moved away: handled by the creator of folders
         except OSError as error:
             raise cannot_write(path, error) from error
         try:
@@ -52,7 +52,7 @@ class Lock:
         return self._descriptor is not None
 
     def sign(self) -> None:
-        """Write our process id into the lock file. It is a courtesy: a full disk does not matter here."""
+        """Write our process id into the lock file (best effort: a full disk is not an error here)."""
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, 0)

@@ -1,5 +1,5 @@
-"""Under what circumstances a run was made: versions, device, commit and time; whether a folder is ours at all, and holds the
-run that is asked for."""
+"""The provenance of a run: versions, device, commit, time and the user's own files; and checks that a folder is a run folder
+and holds the requested run."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
+from ..loading import loaded_files
 from .disk import damaged, read_json
 from .layout import CONFIG, MANIFEST, SCHEMA
 
@@ -21,7 +22,7 @@ PACKAGES = ("grokscope", "torch", "numpy", "scipy", "pandas", "pyarrow", "safete
 
 
 def new_manifest(device: str, record: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """record   what else is worth noting, by name"""
+    """record   additional entries by name"""
     return {
         **(record or {}),
         "schema": SCHEMA,
@@ -31,6 +32,7 @@ def new_manifest(device: str, record: Mapping[str, Any] | None = None) -> dict[s
         "platform": platform.platform(),
         "packages": {name: _version(name) for name in PACKAGES},
         "git": git_commit(Path(__file__).parent),
+        "loaded": loaded_files(),
     }
 
 
@@ -77,12 +79,12 @@ def git_commit(folder: Path) -> str | None:
 
     def git(*words: str) -> str:
         command = ("git", "-C", str(folder), *words)
-        # Looking must not lock the index against somebody who is committing.
+        # Reading must not lock the index while the user commits.
         quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=10, env=quiet).stdout.strip()
 
     try:
-        # An installed copy may lie inside somebody else's repository, whose commit would say nothing.
+        # An installed copy may lie inside another repository, whose commit would be meaningless.
         git("ls-files", "--error-unmatch", ".")
         return git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
     except (OSError, subprocess.SubprocessError):

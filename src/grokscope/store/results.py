@@ -1,4 +1,4 @@
-"""Results of experiments, compact enough for a repository: one row a run, and thinned curves, as Parquet."""
+"""Results of experiments, compact enough for a repository: one row per run, and thinned curves, as Parquet."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class Results(NamedTuple):
-    """What is kept of an experiment."""
+    """Stored results of an experiment."""
 
     about: dict[str, Any]
     """Experiment, scale, versions, device, run-steps and seconds."""
     runs: pd.DataFrame
-    """One row a run."""
+    """One row per run."""
     curves: pd.DataFrame
     """Thinned metrics of all runs, with a column `run`."""
     probes: Mapping[str, pd.DataFrame] = MappingProxyType({})
-    """What was looked up in the runs' checkpoints, by the probe's name, with columns `run`, `arm` and `seed`."""
+    """Results of probes on the runs' checkpoints, by name of the probe, with columns `run`, `arm` and `seed`."""
 
 
 def save_results(folder: Path, results: Results) -> Path:
@@ -38,7 +38,7 @@ def save_results(folder: Path, results: Results) -> Path:
     tables: dict[str, pd.DataFrame] = {"runs": results.runs, "curves": results.curves}
     for name, table in (tables | {f"probe-{name}": table for name, table in results.probes.items()}).items():
         sink, own = pa.BufferOutputStream(), pa.Table.from_pandas(table, preserve_index=False)
-        # bytes of equal weight side by side: the last ones of shortened numbers are all zero
+        # bytes of equal significance next to each other: the last ones of shortened numbers are all zero
         split = [field.name for field in own.schema if field.type == pa.float32()]
         words = [field.name for field in own.schema if field.name not in split]
         pq.write_table(
@@ -50,7 +50,7 @@ def save_results(folder: Path, results: Results) -> Path:
 
 
 def load_results(folder: Path, experiment: str, scale: str) -> Results | None:
-    """What is stored of an experiment at a scale; None if it was not run."""
+    """Stored results of an experiment at a scale; None if it was not run."""
     import pandas as pd
 
     target = folder / experiment / scale

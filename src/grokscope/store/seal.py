@@ -1,4 +1,4 @@
-"""A checksum inside the file it protects, so that a flipped bit or a lost tail is noticed before any parser sees it.
+"""A checksum inside the file it protects, so that a flipped bit or a truncated file is detected before it is parsed.
 
 The writer puts BLANK somewhere into the file's own metadata (the header of safetensors, the footer of Parquet); sealing
 replaces its zeros by the CRC-32 of the whole file with the zeros in place. Other programs read the file as usual.
@@ -24,9 +24,9 @@ def sealed(content: bytes) -> bytes:
 
 
 def read_sealed(path: Path) -> bytes:
-    """The bytes of a file that are those which were written; StoreError otherwise."""
+    """The bytes of a file, verified against its checksum; StoreError if they differ from what was written."""
     content = read(path)
-    # The same letters may occur elsewhere by chance or in the caller's metadata: one valid seal is enough.
+    # The same bytes may occur elsewhere by chance or in the caller's metadata: one valid seal is enough.
     if not any(_crc(content, seal.start()) == int(seal[1], 16) for seal in _SEAL.finditer(content)):
         raise damaged(path, "its checksum is wrong or missing")
     return content

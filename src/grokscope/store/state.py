@@ -1,4 +1,4 @@
-"""Where a run stands: the content of state.json, and of the same record inside every checkpoint."""
+"""The state of a run: the content of state.json, and of the same record inside every checkpoint."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ STATUSES = ("running", "stopped", *FINISHED)
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """A checkpoint carries the state it was saved with, because a kill between checkpoint and state.json must not lose
-    it: `serial` tells which of the two is newer."""
+    """State of a run. A checkpoint contains the state it was saved with, so that a kill between checkpoint and state.json does
+    not lose it: `serial` tells which of the two is newer."""
 
     status: str = "running"
     """One of STATUSES."""
@@ -30,7 +30,7 @@ class State:
     rows: int = 0
     """Rows of the metric table up to `epoch`; fewer on disk means that a part is lost."""
     serial: int = 0
-    """Counts the times the state was set."""
+    """Number of times the state was set."""
     summary: dict[str, Any] = field(default_factory=dict)
     """The caller's numbers, such as t_mem, t_grok, train_accuracy and test_accuracy."""
 

@@ -37,7 +37,7 @@ def encode(rows: Sequence[Row]) -> bytes:
 
 
 def read_part(part: PartFile) -> pa.Table:
-    """The table in a part, after checking that it is what its name says."""
+    """The table in a part, after checking it against its name."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -57,11 +57,11 @@ def read_parts(run: Path) -> list[tuple[PartFile, pa.Table]]:
             tables = [(part, read_part(part)) for part in parts]
             break
         except StoreError as error:
-            # A run that goes on from its last checkpoint drops the parts beyond it: look again.
+            # A run that continues from its last checkpoint drops later parts: list them again.
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
     else:
-        raise StoreError(f"{run}: parts of its metrics vanish while they are read")
+        raise StoreError(f"{run}: parts of its metrics disappear while they are read")
     for before, after in pairwise(parts):
         if after.first <= before.last:
             raise damaged(after.path, f"overlaps {before.path.name}")
@@ -80,10 +80,10 @@ def join(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def row_epochs(rows: Sequence[Row]) -> list[int]:
-    """The epochs of rows, which must be whole numbers and rise."""
+    """The epochs of rows, which must be increasing integers."""
     epochs = [row.get("epoch") for row in rows]
     if not (all(isinstance(e, Integral) for e in epochs) and all(a < b for a, b in pairwise(epochs))):  # type: ignore[operator]
-        raise ValueError(f"every row needs an epoch, a whole number above that of the row before; got {epochs}")
+        raise ValueError(f"every row needs an epoch, an integer above that of the previous row; got {epochs}")
     return [int(e) for e in epochs]  # type: ignore[arg-type]
 
 

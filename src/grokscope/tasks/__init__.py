@@ -1,4 +1,4 @@
-"""Tasks: one file each. A task yields tokens, labels and, for every example, where the informative tokens stand."""
+"""Tasks: one file each. A task yields tokens, labels and, for every example, the positions of the informative tokens."""
 
 from .base import Examples, Shape, Split, Task, tasks
 

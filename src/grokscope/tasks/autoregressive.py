@@ -1,6 +1,6 @@
 """Autoregressive sparse parity (structural-inference, App. F.4 and G.3): the loss is taken at every position.
 
-Bits are independent, so the best a model can do at a bit is to know nothing; "=" is certain, and the answer after it is
+Bits are independent, so a bit cannot be predicted; "=" is certain, and the answer after it is
 the parity. The paper trains on it in batches of 512; n and k are lost from its text, the defaults are those of `parity`.
 """
 

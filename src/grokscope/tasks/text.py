@@ -1,7 +1,7 @@
-"""Film reviews, for or against (Maas et al. 2011; Omnigrok, Liu et al. 2023; grokking tickets, App. J).
+"""Film reviews, positive or negative (Maas et al. 2011; Omnigrok, Liu et al. 2023; grokking tickets, App. J).
 
-A review is its frequent words in order, in lower case; other words are left out. Too long ones are cut at the end, too short
-ones filled up in front with token 0, so that the last word stands before the query. Omnigrok also leaves out a list of
+A review is its frequent words in order, in lower case; other words are omitted. Too long ones are cut at the end, too short
+ones filled up in front with token 0, so that the last word is before the query. Omnigrok also omits a list of
 common words: the paper does not, and nor does this. Frequencies are those of all reviews there are; a review that occurs
 twice counts once. The seed draws training and test reviews; by default they are Omnigrok's number, a quarter of it for testing.
 """
@@ -42,7 +42,7 @@ class Imdb(PoolTask):
     test_size: int = 250
     """Number of test reviews."""
     words: int = 1000
-    """So many of the most frequent words are kept. Token 0 is padding, then come the words by frequency, then "="."""
+    """Number of most frequent words that are kept. Token 0 is padding, then come the words by frequency, then "="."""
     length: int = 500
     """Words in a sequence, padding included; the query comes after them."""
 

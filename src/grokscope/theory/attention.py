@@ -1,4 +1,4 @@
-"""Attention as a posterior over which tokens matter (structural inference, §3.2, §4.1, §6 and App. A.2, D.2)."""
+"""Attention as a posterior over which tokens matter (structural inference, §4.1, §6, App. D.4 and E)."""
 
 from __future__ import annotations
 
@@ -85,30 +85,70 @@ def attention_entropy(log_attention: Float[Tensor, "... position"]) -> Float[Ten
     return -(log_attention.exp() * log_attention).sum(-1)
 
 
-@equation("structural-inference", "9", tex=r"h = \sum_j \alpha_j v_j, \quad v_j = W_V e_j")
-def pooled(
-    attention: Float[Tensor, "... position", distribution], values: Float[Tensor, "... position width"]
-) -> Float[Tensor, "... width"]:
-    """What attention passes on: the mean of the values, weighted by attention.
-
-    h = Σ_j α_j v_j
-
-    α    attention  at the query
-    v_j  values     W_V e_j
-    """
-    return (attention.unsqueeze(-1) * values).sum(-2)
-
-
-@equation("structural-inference", "38", tex=r"\ell_j = \frac{e_q^\top M e_j}{\sqrt{d}}, \quad M = W_Q^\top W_K")
-def attention_logits(
-    query: Float[Tensor, "... d"], keys: Float[Tensor, "... position d"], interaction: Float[Tensor, "... d d"]
+@equation(
+    "structural-inference",
+    "55, mean",
+    tex=r"\log \bar{\alpha}_j = \log \frac{1}{H} \sum_{r=1}^{H} \alpha_j^{(r)}",
+)
+def log_mean_attention(
+    log_attention: Float[Tensor, "... head position", log_distribution],
 ) -> Float[Tensor, "... position"]:
-    """How much the query asks for each position, before normalisation.
+    """The attention of several heads together: Conj. E.2 asks that their sum cover every informative position.
 
-    ℓ_j = e_qᵀ M e_j / √d
+    log ᾱ_j = log (1/H) Σ_r α_j^r
 
-    e_q  query        embedding at the query
-    e_j  keys         embeddings of all positions
-    M    interaction  W_Qᵀ W_K, query side first
+    log α  log_attention  of each of H heads
+
+    The mean is a distribution, so that D and B_γ are defined for it; the paper takes the sum, H times as much.
     """
-    return (query.unsqueeze(-2) @ interaction @ keys.mT).squeeze(-2) / math.sqrt(query.shape[-1])
+    heads = log_attention.shape[-2]
+    if heads == 1:
+        return log_attention.squeeze(-2)
+    return torch.logsumexp(log_attention, -2) - math.log(heads)
+
+
+@equation("structural-inference", "2", tex=r"\min_{j \in I^\ast} \alpha_j")
+def least_mass(
+    attention: Float[Tensor, "... position", distribution], informative: Bool[Tensor, "... position", support]
+) -> Float[Tensor, "..."]:
+    """The least attention on an informative position; B_γ asks that it be at least γ for every input.
+
+    min_{j ∈ I*} α_j
+
+    α   attention    at the query
+    I*  informative  k ≥ 1 of the positions
+    """
+    return attention.masked_fill(~informative, float("inf")).amin(-1)
+
+
+@equation("structural-inference", "45", tex=r"\frac{\partial D}{\partial \ell_j} = \alpha_j - \alpha^\ast_j")
+def kl_logit_gradient(
+    attention: Float[Tensor, "... position", distribution], target: Float[Tensor, "... position", distribution]
+) -> Float[Tensor, "... position"]:
+    """Gradient of KL(α*‖α) with respect to the attention logits; it does not fade when the task loss does.
+
+    ∂D/∂ℓ_j = α_j − α*_j
+
+    α   attention  softmax of the logits ℓ
+    α*  target     the oracle, uniform on the informative positions
+
+    For linear ReLU attention it is (1 − α*_j/α_j)/Σ_i relu(ℓ_i) where ℓ_j > 0 and zero elsewhere: a position whose score
+    has died gets no gradient back.
+    """
+    return attention - target
+
+
+@equation(
+    "structural-inference",
+    "Conj. E.1, variance",
+    tex=r"\mathrm{Var}_j(\ell_j) = \frac{1}{T} \sum_j (\ell_j - \bar{\ell})^2",
+)
+def logit_variance(logits: Float[Tensor, "... position"]) -> Float[Tensor, "..."]:
+    """How uneven the attention logits are; softmax sees nothing else of them but their differences.
+
+    Var(ℓ) = (1/T) Σ_j (ℓ_j − ℓ̄)²
+
+    ℓ  logits  of one query
+    """
+    # by hand: `var` over a short last axis is slow on a CPU
+    return (logits - logits.mean(-1, keepdim=True)).square().mean(-1)

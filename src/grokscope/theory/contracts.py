@@ -1,8 +1,8 @@
 """What an argument must be, written beside its axes: ``attention: Float[Tensor, "... position", distribution]``.
 
-A contract looks at values, so it is applied only where looking is possible and costs no wait: to numbers and CPU tensors,
+A contract reads values, so it is checked only where they can be read without waiting for a device: on numbers and CPU tensors,
 outside torch.func transforms and torch.compile. The fleet calls the same functions under vmap or `values_unread`, where nothing
-is looked at; its own settings are checked before it starts. Tensors on another device are trusted.
+is checked; its own settings are validated before it starts. Tensors on another device are not checked.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from torch._C._functorch import maybe_current_level
 
 from ..shapes import match_axes
 
+Number = Tensor | float
+"""Of an argument that may be a plain number."""
 Sizes = dict[str, int]
 Contract = Callable[[Tensor, Sizes], str | None]
-"""Says what is wrong with a value, or None; the sizes of the call's axes come second."""
+"""Returns what is wrong with a value, or None; the second argument holds the sizes of the call's axes."""
 
 
 def distribution(value: Tensor, sizes: Sizes) -> str | None:
     if (value < 0).any():
-        return f"holds {value.min().item():.6g}, and a distribution holds nothing below zero"
+        return f"contains {value.min().item():.6g}; a distribution has no negative entries"
     return _sums_to_one(value.sum(-1))
 
 
@@ -36,7 +38,7 @@ def log_distribution(value: Tensor, sizes: Sizes) -> str | None:
 
 
 def support(value: Tensor, sizes: Sizes) -> str | None:
-    """Informative positions: at least one."""
+    """At least one position is informative."""
     return None if value.any(-1).all() else "k = 0, no position is informative"
 
 
@@ -87,7 +89,7 @@ def _unless(holds: Tensor, value: Tensor, problem: str) -> str | None:
 
 
 class _Trust(threading.local):
-    """How many `values_unread` this thread is in."""
+    """How many nested `values_unread` blocks this thread is in."""
 
     depth = 0
 
@@ -97,7 +99,7 @@ _trust = _Trust()
 
 @contextmanager
 def values_unread() -> Iterator[None]:
-    """Inside, equations take what they are given, as under vmap: a run that diverges is measured like any other."""
+    """Inside, equations do not check their arguments, as under vmap: a run that diverges is measured like any other."""
     _trust.depth += 1
     try:
         yield
@@ -113,14 +115,14 @@ def checker(function: Callable[..., Any]) -> Callable[..., None]:
     """Checks one call of `function` against its annotations: axes, finite values, contracts. ValueError, one line."""
     signature = inspect.signature(function)
     hints = typing.get_type_hints(function, include_extras=True)
-    told = {name: h.__metadata__ for name, h in hints.items() if typing.get_origin(h) is typing.Annotated}
+    annotated = {name: h.__metadata__ for name, h in hints.items() if typing.get_origin(h) is typing.Annotated}
 
     def check(*args: Any, **kwargs: Any) -> None:
         sizes: Sizes = {}
         for name, value in signature.bind(*args, **kwargs).arguments.items():
-            axes, *contracts = told.get(name, ("",))
+            axes, *contracts = annotated.get(name, ("",))
             where = f"{function.__name__}({name})"
-            if name in told and isinstance(value, Tensor):
+            if name in annotated and isinstance(value, Tensor):
                 try:
                     match_axes(where, axes, value.shape, sizes)
                 except TypeError as error:

@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, kw_only=True)
 class Equation:
-    """Where a function comes from and what its docstring says."""
+    """The paper and number of a function, and the parts of its docstring."""
 
     paper: str
     numbers: tuple[str, ...]
@@ -39,8 +39,13 @@ class Equation:
 
     @property
     def theme(self) -> str:
-        """The file it stands in."""
+        """The name of its module."""
         return self.function.__module__.rsplit(".", 1)[-1]
+
+    @property
+    def is_core(self) -> bool:
+        """Whether it stands in `grokscope.theory`, and not among the equations of one paper."""
+        return self.function.__module__.rpartition(".")[0] == __package__
 
     @property
     def statement(self) -> str:
@@ -69,7 +74,7 @@ _index: dict[tuple[str, str], Equation] = {}
 
 
 def equation(paper: str, *numbers: str, tex: str, bound: bool = False, refuted: str = "") -> Callable[[F], F]:
-    """Register a function as `numbers` of `paper` (no number is claimed twice) and hold its arguments to their contracts."""
+    """Register a function as `numbers` of `paper` (no number twice) and check its arguments against their contracts."""
 
     def register(function: F) -> F:
         inner, check = checked(function), checker(function)
@@ -84,7 +89,7 @@ def equation(paper: str, *numbers: str, tex: str, bound: bool = False, refuted: 
         for number in numbers:
             if (paper, number) in _index:
                 first = _index[paper, number].name
-                raise ValueError(f"{paper} {number} is claimed by {first} and {function.__name__}")
+                raise ValueError(f"{paper} {number} is registered for {first} and {function.__name__}")
             _index[paper, number] = entry
         return wrapped  # type: ignore[return-value]
 
@@ -92,5 +97,5 @@ def equation(paper: str, *numbers: str, tex: str, bound: bool = False, refuted: 
 
 
 def equations() -> list[Equation]:
-    """Every registered equation, in the order of registration."""
+    """Every equation registered so far, in the order of registration; `grokscope.papers.all_equations` imports them all."""
     return list(dict.fromkeys(_index.values()))

@@ -82,26 +82,3 @@ def residual_lipschitz(
     """
     first, second, unembedding = spectral_norms(W_in, W_out, W_U)
     return unembedding * (1 + first * second)
-
-
-@equation(
-    "structural-inference",
-    "23, sampled",
-    tex=r"L_f \geq \frac{\lVert f(h) - f(h^\prime) \rVert}{\lVert h - h^\prime \rVert}",
-)
-def sampled_lipschitz(
-    pooled: Float[Tensor, "... width"],
-    other_pooled: Float[Tensor, "... width"],
-    logits: Float[Tensor, "... class"],
-    other_logits: Float[Tensor, "... class"],
-) -> Float[Tensor, "..."]:
-    """How fast the network did change between two inputs: a lower bound on its Lipschitz constant.
-
-    L_f ≥ ‖f(h) − f(h')‖ / ‖h − h'‖
-
-    h      pooled        of the one input
-    h'     other_pooled  of the other
-    f(h)   logits        of the one input
-    f(h')  other_logits  of the other
-    """
-    return (logits - other_logits).norm(dim=-1) / (pooled - other_pooled).norm(dim=-1)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..shapes import Float
+from .contracts import nonnegative
 from .equations import equation
 
 
@@ -30,17 +31,12 @@ def fourier_transform(weights: Float[Tensor, "... input"]) -> Float[Tensor, "...
     tex=r"\mathrm{FE} = -\frac{1}{K} \sum_{i=1}^{K} \sum_{\omega=0}^{\lfloor N/2 \rfloor} p_i(\omega) \log p_i(\omega),"
     r" \quad p_i(\omega) = \frac{\lvert F_i(\omega) \rvert}{\sum_{\omega^\prime} \lvert F_i(\omega^\prime) \rvert}",
 )
-def fourier_entropy(weights: Float[Tensor, "... neuron input"]) -> Float[Tensor, "..."]:
+def fourier_entropy(amplitudes: Float[Tensor, "... neuron frequency", nonnegative]) -> Float[Tensor, "..."]:
     """How many frequencies the neurons use: low when each has found its own.
 
     FE = −(1/K) Σ_i Σ_ω p_i(ω) log p_i(ω), p_i = |F_i| / Σ|F_i|, ω = 0 … ⌊N/2⌋
 
-    f_i  weights  of K neurons on N inputs; a dead neuron counts 0
+    |F_i|  amplitudes  of K neurons at the frequencies 0 … ⌊N/2⌋; a dead neuron counts 0
     """
-    return spectral_entropy(fourier_transform(weights)[..., : weights.shape[-1] // 2 + 1].abs())
-
-
-def spectral_entropy(size: Float[Tensor, "... neuron frequency"]) -> Float[Tensor, "..."]:
-    """The Fourier entropy of neurons whose |F(ω)| at ω = 0 … ⌊N/2⌋ are known."""
-    share = size / size.sum(-1, keepdim=True).clamp_min(torch.finfo(size.dtype).tiny)
+    share = amplitudes / amplitudes.sum(-1, keepdim=True).clamp_min(torch.finfo(amplitudes.dtype).tiny)
     return -torch.special.xlogy(share, share).sum(-1).mean(-1)

@@ -1,4 +1,4 @@
-"""Lottery tickets: masks, how far apart they are, and dense nets of the same norm (grokking tickets, §2, §3.1, §4.1, §5.1)."""
+"""Lottery tickets: masks, how far apart they are, and dense networks of the same norm (grokking tickets, §2, §3.1, §4.1, §5.1)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import torch
 from torch import Tensor
 
 from ..shapes import Bool, Float
-from .contracts import below_one, positive
+from .contracts import Number, below_one, nonnegative, positive
 from .equations import equation
 
 
 @equation("grokking-tickets", "§3.1, τ_grok", tex=r"\tau_{\mathrm{grok}} = \frac{t_{\mathrm{gen}}}{t_{\mathrm{mem}}}")
-def grokking_ratio(
-    generalised: Float[Tensor, "...", positive], memorised: Float[Tensor, "...", positive]
-) -> Float[Tensor, "..."]:
+def grokking_ratio(generalised: Float[Number, "...", nonnegative], memorised: Float[Number, "...", positive]) -> Number:
     """How many times longer generalising takes than memorising.
 
     τ_grok = t_gen / t_mem

@@ -1,4 +1,4 @@
-"""Tickets: which weights a run starts from, and which of them live."""
+"""Tickets: which weights a run starts from, and which of them are kept."""
 
 from .base import Origin, PrunedInit, PruningContext, Ticket, tickets
 

@@ -1,4 +1,4 @@
-"""What a ticket is: given a run's initial weights and what may be known beforehand, the weights to start from and a mask.
+"""Base class of tickets: from a run's initial weights and a context, compute the weights to start from and a mask.
 
 A pruned weight is zero at the start, gets no gradient and stays zero. Weights are pruned; biases never are.
 """
@@ -14,8 +14,7 @@ import torch
 
 from ..registry import Registry
 from ..settings import Settings, require
-from ..shapes import Bool, Float
-from ..theory.tickets import top_share
+from ..theory import top_share
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +25,7 @@ tickets: Registry[type[Ticket]] = Registry("ticket", "grokscope.tickets")
 
 Weights = dict[str, "Tensor"]
 Masks = dict[str, "Tensor"]
-"""True where a weight lives; a weight without a mask lives whole."""
+"""True where a weight is kept; a parameter without a mask is kept entirely."""
 Part = Literal["embed", "attention", "mlp", "readout"]
 EVERY_PART: tuple[Part, ...] = ("embed", "attention", "mlp", "readout")
 
@@ -43,7 +42,7 @@ class Origin(NamedTuple):
 
 
 class PruningContext(NamedTuple):
-    """What a ticket is start from."""
+    """What a ticket is drawn from."""
 
     parameters: dict[str, Parameter]
     weights: Weights
@@ -62,7 +61,7 @@ class PruningContext(NamedTuple):
 
 
 class PrunedInit(NamedTuple):
-    """Where a run starts."""
+    """The starting point of a run."""
 
     weights: Weights
     mask: Mapping[str, Tensor] = MappingProxyType({})
@@ -73,10 +72,10 @@ class Ticket(Settings):
     """Base of all tickets."""
 
     def check_model(self, parameters: dict[str, Parameter]) -> None:
-        """Raise ConfigError where this ticket makes no sense for a model."""
+        """Raise ConfigError if this ticket does not apply to a model."""
 
     def structure(self) -> dict[str, Any]:
-        """Weights and masks are a run's own data: runs with other tickets may train side by side."""
+        """Weights and masks are data of a run: runs with different tickets may train in one program."""
         return {}
 
     def draw(self, context: PruningContext) -> PrunedInit:
@@ -85,7 +84,7 @@ class Ticket(Settings):
     # ── for tickets that are found while training ────────────────────────────────────────────────────────────
 
     def with_scores(self, parameters: dict[str, Parameter]) -> dict[str, Parameter]:
-        """The model's parameters with what else is trained beside them."""
+        """The model's parameters and the additional ones that are trained with them."""
         return parameters
 
     def effective(self, weights: Weights) -> Weights:
@@ -93,12 +92,12 @@ class Ticket(Settings):
         return weights
 
     def rates(self, parameters: dict[str, Parameter]) -> dict[str, ParameterRate] | None:
-        """How each parameter is trained, where they are not all trained alike."""
+        """How each parameter is trained; None if all are trained alike."""
         return None
 
 
 class ParameterRate(NamedTuple):
-    """Of one parameter."""
+    """Learning rate and decay of one parameter."""
 
     lr: float | None
     """Learning rate; None is the optimizer's own, 0 freezes it."""
@@ -108,7 +107,7 @@ class ParameterRate(NamedTuple):
 @tickets.register("none")
 @dataclass(frozen=True, kw_only=True)
 class NoTicket(Ticket):
-    """Every weight lives, from the run's own initial weights."""
+    """No pruning: all weights are kept, starting from the run's own initial weights."""
 
     def draw(self, context: PruningContext) -> PrunedInit:
         return PrunedInit(context.weights)
@@ -116,10 +115,10 @@ class NoTicket(Ticket):
 
 @dataclass(frozen=True, kw_only=True)
 class Pruned(Ticket):
-    """Base of tickets that prune a share of the weights."""
+    """Base of tickets that prune a fraction of the weights."""
 
     rate: float = 0.6
-    """Share of the weights that is pruned."""
+    """Fraction of the weights that is pruned."""
 
     HOST: ClassVar[tuple[str, ...]] = ("rate",)
 
@@ -135,7 +134,7 @@ class FromRun(Ticket):
     run: str = ""
     """Id of the run; it must have the same weights by name and shape."""
     epoch: int | Literal["last", "t_mem", "t_grok"] = "last"
-    """Epoch of its checkpoint (keep some with log.keep); t_mem and t_grok take the first one kept from that time on."""
+    """Epoch of its checkpoint (keep some with log.keep); t_mem and t_grok take the first one kept at or after that time."""
 
     HOST: ClassVar[tuple[str, ...]] = ("run", "epoch")
 
@@ -145,19 +144,20 @@ class FromRun(Ticket):
         require(not isinstance(self.epoch, int) or self.epoch >= 0, "epoch", f"{self.epoch} is below 0")
 
 
-def keep_top(scores: dict[str, Tensor], rate: float, scope: Literal["layer", "global"]) -> Masks:
-    """Masks that keep the highest scores: of each weight matrix, or of all together."""
+def keep_top(
+    scores: dict[str, Tensor],
+    rate: float,
+    scope: Literal["layer", "global"],
+    choose: Callable[[Tensor, float], Tensor] = top_share,
+) -> Masks:
+    """Masks that keep the highest scores (or what `choose` keeps): of each weight matrix, or of all together."""
     if scope == "layer":
-        return {name: _top(score, rate) for name, score in scores.items()}
-    together = _top(torch.cat([score.flatten() for score in scores.values()]), rate)
+        return {name: choose(score.flatten(), rate).view(score.shape) for name, score in scores.items()}
+    together = choose(torch.cat([score.flatten() for score in scores.values()]), rate)
     sizes = [score.numel() for score in scores.values()]
     return {
         name: part.view(score.shape) for (name, score), part in zip(scores.items(), together.split(sizes), strict=True)
     }
-
-
-def _top(scores: Float[Tensor, "..."], rate: float) -> Bool[Tensor, "..."]:
-    return top_share(scores.flatten(), rate).view(scores.shape)
 
 
 def pruned(weights: Weights, mask: Masks) -> PrunedInit:

@@ -1,8 +1,8 @@
 """Edge-popup (Ramanujan et al. 2020; grokking tickets, §5.2, App. H): every weight has a score, the highest scores of a
 layer make the subnetwork, and the scores are trained through it as if the mask were the identity (straight-through).
 
-Choices where the paper is silent: scores start uniform in ±1/√d_in, are trained by the run's own optimizer without decay at a
-learning rate of their own, and are compared within each weight matrix.
+Choices where the paper is silent: scores start uniform in ±1/√d_in, are trained by the run's own optimizer without decay at their
+own learning rate, and are compared within each weight matrix.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import torch
 
 from ..settings import require
+from ..theory import edge_popup_mask
 from .base import FromRun, ParameterRate, Pruned, PrunedInit, PruningContext, Weights, tickets
 from .trained import origin_of
 
@@ -31,7 +32,7 @@ class EdgePopup(Pruned, FromRun):
     """Find a subnetwork of trained weights θ_t by training scores, with the weights frozen or trained as well."""
 
     weights: Literal["frozen", "trained"] = "frozen"
-    """frozen: pruning alone (EP without weight decay); trained: the weights go on, with their decay (EP with weight decay)."""
+    """frozen: pruning alone (EP without weight decay); trained: weights are trained with decay (EP with weight decay)."""
     lr: float = 1e-2
     """Learning rate of the scores."""
     scores: Literal["random", "magnitude"] = "random"
@@ -74,8 +75,6 @@ class EdgePopup(Pruned, FromRun):
 
 
 def straight_through(scores: Tensor, rate: float) -> Tensor:
-    """The mask of the highest scores as numbers; its gradient is handed to the scores unchanged."""
-    flat = scores.detach().flatten()
-    cut = min(round(rate * flat.shape[0]), flat.shape[0] - 1)
-    lives = scores.detach() >= flat.sort().values[cut]
-    return lives.to(scores.dtype) + (scores - scores.detach())
+    """The mask of the highest scores as numbers; its gradient is passed to the scores unchanged."""
+    fixed = scores.detach()
+    return edge_popup_mask(fixed, rate).to(scores.dtype) + (scores - fixed)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @tickets.register("random")
 @dataclass(frozen=True, kw_only=True)
 class Random(Pruned):
-    """A random share of every weight matrix is pruned."""
+    """Prunes a random fraction of every weight matrix."""
 
     def draw(self, context: PruningContext) -> PrunedInit:
         scores = {

@@ -1,4 +1,4 @@
-"""Tickets that a trained run gives: lottery tickets by magnitude, their controls, and transplanted weights.
+"""Tickets from a trained run: lottery tickets by magnitude, their controls, and transplanted weights.
 
 Grokking tickets, §2: train f_θ₀ for t epochs, prune the share k of the smallest |θ_t|, put the rest back to θ₀, train again.
 """
@@ -12,7 +12,7 @@ import torch
 
 from ..errors import ConfigError
 from ..settings import require
-from ..theory import controlled_dense
+from ..theory import controlled_dense, magnitude_mask
 from .base import (
     EVERY_PART,
     FromRun,
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 
 def origin_of(context: PruningContext) -> Origin:
-    assert context.origin is not None, "a ticket from a run was start without one"
+    assert context.origin is not None, "a ticket from a run was drawn without one"
     return context.origin
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rewound(FromRun):
-    """Base of masks that are put on given weights."""
+    """Base of tickets that apply a mask to given weights."""
 
     weights: Literal["start", "fresh", "trained"] = "start"
-    """What the mask is put on: θ₀ of that run, other initial weights, or θ_t itself."""
+    """The weights that the mask is applied to: θ₀ of that run, other initial weights, or θ_t itself."""
 
     HOST: ClassVar[tuple[str, ...]] = (*FromRun.HOST, "weights")
 
@@ -56,10 +56,10 @@ class Rewound(FromRun):
 @tickets.register("magnitude")
 @dataclass(frozen=True, kw_only=True)
 class Magnitude(Pruned, Rewound):
-    """The lottery ticket m_t^k: the largest |θ_t| live, on θ₀. At or after grokking it is the paper's grokking ticket."""
+    """The lottery ticket m_t^k: the largest |θ_t| are kept, at θ₀. At or after grokking it is the paper's grokking ticket."""
 
     scope: Literal["layer", "global"] = "layer"
-    """Whether the share is pruned of each weight matrix or of all together; the paper does not say."""
+    """Whether to prune each weight matrix separately or all together; the paper does not specify it."""
     parts: tuple[Part, ...] = EVERY_PART
     """Which parts of the network are pruned."""
 
@@ -71,7 +71,8 @@ class Magnitude(Pruned, Rewound):
 
     def mask(self, context: PruningContext) -> Masks:
         trained = origin_of(context).trained
-        return keep_top({name: trained[name].abs() for name in context.prunable(self.parts)}, self.rate, self.scope)
+        weights = {name: trained[name] for name in context.prunable(self.parts)}
+        return keep_top(weights, self.rate, self.scope, magnitude_mask)
 
     def draw(self, context: PruningContext) -> PrunedInit:
         return pruned(self.beneath(context), self.mask(context))
@@ -80,7 +81,7 @@ class Magnitude(Pruned, Rewound):
 @tickets.register("saved")
 @dataclass(frozen=True, kw_only=True)
 class Saved(Rewound):
-    """The mask that another run was trained with, whatever it came from."""
+    """The mask that another run was trained with, whatever its ticket."""
 
     def draw(self, context: PruningContext) -> PrunedInit:
         mask = origin_of(context).mask
@@ -117,7 +118,7 @@ def _whole(mask: Tensor | None, weight: Tensor) -> Tensor:
 class Transplant(FromRun):
     """Trained weights θ_t of some parts, the run's own initial weights elsewhere; nothing is pruned.
 
-    With all parts the run goes on from θ_t with a new optimizer.
+    With all parts the run continues from θ_t with a new optimizer.
     """
 
     parts: tuple[Part, ...] = EVERY_PART

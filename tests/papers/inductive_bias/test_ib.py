@@ -248,5 +248,5 @@ def test_end_to_end_at_toy_size(toy, tmp_path, name, arms, monkeypatch):
     assert all(row["test"] for row in rows)
     json.dumps(rows, allow_nan=False)
     stems = draw([(experiment, results, tmp_path)])
-    assert len(stems) == len(experiment.pictures) + len(experiment.plots)
+    assert len(stems) == len(experiment.pictures)
     assert all(stem.with_suffix(".png").stat().st_size > 10_000 for stem in stems)

@@ -8,7 +8,10 @@ import pandas as pd
 import pytest
 
 from grokscope import figures
-from grokscope.papers.inductive_bias import figures as ib
+from grokscope.papers.inductive_bias.figures.compressibility import compressibility_scatter
+from grokscope.papers.inductive_bias.figures.factorial import times_in_panels
+from grokscope.papers.inductive_bias.figures.movement import FEATURES, feature_movement
+from grokscope.papers.inductive_bias.figures.shortcuts import entropy_and_shortcuts
 
 
 def checkpoints(runs, **columns):
@@ -29,8 +32,8 @@ def kept(runs):
 
 @pytest.fixture
 def moved(runs):
-    start = {f"{what}_start": np.linspace(0.9, 0.2, 5) for what in ib.FEATURES}
-    return checkpoints(runs, test_accuracy=0.3, **start, **{f"{what}_moved": 0.05 for what in ib.FEATURES})
+    start = {f"{what}_start": np.linspace(0.9, 0.2, 5) for what in FEATURES}
+    return checkpoints(runs, test_accuracy=0.3, **start, **{f"{what}_moved": 0.05 for what in FEATURES})
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def drawn(figure, gid):
 
 
 def test_entropy_stands_above_what_is_kept(logged, kept):
-    figure = ib.entropy_and_shortcuts(logged, kept)
+    figure = entropy_and_shortcuts(logged, kept)
     assert len(figure.axes) == 6
     above, below = figure.axes[0::2], figure.axes[1::2]
     assert [ax.get_title(loc="left") for ax in above] == ["no prior", "oracle", "adversarial"]
@@ -59,7 +62,7 @@ def test_entropy_stands_above_what_is_kept(logged, kept):
 
 
 def test_movement_has_three_kinds_of_features_in_two_rows(moved):
-    figure = ib.feature_movement(moved)
+    figure = feature_movement(moved)
     assert len(figure.axes) == 6
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         "hidden layer",
@@ -73,10 +76,8 @@ def test_movement_has_three_kinds_of_features_in_two_rows(moved):
     assert len(drawn(figure, "embedding_moved")) == 9
 
 
-def test_scatter_has_a_panel_a_measure_with_its_correlation(points):
-    figure = ib.compressibility_scatter(
-        points, {"x": ("measure x", "ρ = -1.00 (a to b)\n70 points"), "y": ("y", "ρ = 1")}
-    )
+def test_scatter_has_one_panel_per_measure_with_its_correlation(points):
+    figure = compressibility_scatter(points, {"x": ("measure x", "ρ = -1.00 (a to b)\n70 points"), "y": ("y", "ρ = 1")})
     assert [ax.get_xlabel() for ax in figure.axes] == ["measure x", "y"]
     assert figure.axes[0].get_title(loc="left") == "ρ = -1.00 (a to b)\n70 points"
     (cloud, _) = drawn(figure, "modulator 3")
@@ -85,7 +86,7 @@ def test_scatter_has_a_panel_a_measure_with_its_correlation(points):
 
 
 def test_scatter_of_nothing_is_an_empty_panel(points):
-    figure = ib.compressibility_scatter(points[:0], {"x": ("x", "ρ = nan")})
+    figure = compressibility_scatter(points[:0], {"x": ("x", "ρ = nan")})
     assert figures.to_svg(figure).rstrip().endswith("</svg>")
     assert not figure.legends
 
@@ -93,7 +94,7 @@ def test_scatter_of_nothing_is_an_empty_panel(points):
 def test_times_go_into_panels_by_the_first_part_of_the_name(make):
     runs = [make(f"{panel}, {row}", seed, t) for panel in ("lr 1, wd 1", "lr 1, wd 2") for row, t in
             (("α = 1", 300), ("α = 10", None)) for seed in range(3)]  # fmt: skip
-    figure = ib.times_in_panels(runs)
+    figure = times_in_panels(runs)
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["lr 1, wd 1", "lr 1, wd 2"]
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["α = 1", "α = 10"]
     assert [line.get_xdata()[0] for line in drawn(figure, "grokked")] == [300] * 6
@@ -103,10 +104,10 @@ def test_times_go_into_panels_by_the_first_part_of_the_name(make):
 
 def test_letters_are_never_smaller_than_seven_points(logged, kept, moved, points, runs):
     for figure in (
-        ib.entropy_and_shortcuts(logged, kept),
-        ib.feature_movement(moved),
-        ib.compressibility_scatter(points, {"x": ("x", "ρ")}),
-        ib.times_in_panels([replace(run, arm=f"all, {run.arm}") for run in runs]),
+        entropy_and_shortcuts(logged, kept),
+        feature_movement(moved),
+        compressibility_scatter(points, {"x": ("x", "ρ")}),
+        times_in_panels([replace(run, arm=f"all, {run.arm}") for run in runs]),
     ):
         sizes = [text.get_fontsize() for text in figure.findobj(mpl.text.Text) if text.get_text()]
         assert min(sizes) >= 7

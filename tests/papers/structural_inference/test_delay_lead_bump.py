@@ -9,6 +9,7 @@ import pytest
 from grokscope.papers.structural_inference.figures.bump import EARLIEST, loss_before_grokking
 from grokscope.papers.structural_inference.figures.delay import delay_against
 from grokscope.papers.structural_inference.figures.lead import lead_of_attention
+from grokscope.store.results import Results
 
 
 def marks(figure, gid):
@@ -47,7 +48,7 @@ def test_delay_over_names_sets_series_apart(points):
     assert places == [pytest.approx(x) for x in ([-0.08, 0.92], [-0.08], [0.08, 1.08])]
 
 
-def test_lead_draws_a_line_a_run_and_counts():
+def test_lead_draws_one_line_per_run_and_counts():
     runs = pd.DataFrame(
         {
             "arm": ["a", "a", "a", "b"],
@@ -55,7 +56,7 @@ def test_lead_draws_a_line_a_run_and_counts():
             "t_half": [300.0, 350.0, np.nan, np.nan],
         }
     )
-    figure = lead_of_attention(runs)
+    figure = lead_of_attention(Results({}, runs, pd.DataFrame()))
     left, right = figure.axes
     words = {text.get_text() for ax in figure.axes for text in ax.texts}
     assert {"1 of 2", "none of 1 runs generalised"} <= words

@@ -1,6 +1,6 @@
-"""Fused GPU kernels behind functions of models/ and optim/. The functions there stay the definition; tests compare the two.
+"""Fused GPU kernels for functions of ops/ and optim/, which remain the reference; tests compare the two.
 
-Triton compiles them when they are first used, which takes a C compiler. A machine without one trains with PyTorch's operations.
+Triton compiles them on first use, which requires a C compiler. A machine without one falls back to PyTorch operations.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ _asking = threading.Lock()
 
 
 def usable_on(device: torch.device) -> bool:
-    """Whether the device has kernels."""
+    """Whether the kernels can be used on a device."""
     if device.type != "cuda":
         return False
-    with _asking:  # fleets side by side ask at the same time
+    with _asking:  # parallel fleets may ask at the same time
         return _compiled()
 
 
 @functools.cache
 def _compiled() -> bool:
-    """Whether Triton can compile here; says so if not."""
+    """Whether Triton can compile on this machine; prints the reason if not."""
     try:
         from .trial import runs
 
         return runs()
     except Exception as error:
         why = str(error).strip().partition("\n")[0] or type(error).__name__
-        print(f"no GPU kernels, going on with PyTorch's operations, some times slower: {why}", file=sys.stderr)
+        print(f"GPU kernels are not available, using PyTorch operations instead (slower): {why}", file=sys.stderr)
         return False

@@ -16,7 +16,7 @@ BLOCK = 1024
 def adamw_(
     weight: Tensor, grad: Tensor, mean: Tensor, square: Tensor, step: Tensor, lr: Tensor, scale: Tensor, **own: Tensor
 ) -> None:
-    """Change weight, mean and square [run weight] in place. All others but `grad` hold one number a run: `step` counts from 1,
+    """Change weight, mean and square [run weight] in place. `step` (from 1), `lr`, `scale` and `own` hold one number per run:
     `lr` is the scheduled rate, `scale` multiplies the gradient, `own` are weight_decay, beta1, beta2 and eps."""
     runs, size = weight.shape
     _adamw[(triton.cdiv(size, BLOCK), runs)](

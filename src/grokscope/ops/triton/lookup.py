@@ -1,6 +1,6 @@
 """Weighted look-ups and their transpose in Triton, for one run or for stacked runs, each with its own table.
 
-One program a block of examples, or a table row: no atomics, the same bits every time.
+One program per block of examples or per table row: no atomics, deterministic results.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 EXAMPLES = 16
-"""Examples a program; measured on an H200, as are the block sizes of `row_sums`."""
+"""Examples per program; measured on an H200, as are the block sizes of `row_sums`."""
 TOKENS = 32
-"""Tokens a program of `added_backward`."""
+"""Tokens per program of `added_backward`."""
 ROWS = 4
-"""Rows a program of `row_sums`: starting one costs as much as a short row."""
+"""Rows per program of `row_sums`: starting a program costs as much as a short row."""
 
 
 def gather(table: Tensor, row: Tensor) -> Tensor:

@@ -1,9 +1,9 @@
 """From attention weights to the mean cross-entropy and all its gradients, for many runs, with the hidden layer on chip.
 
-Two kernels walk through the examples in blocks. The first goes forward to the loss and back to y, the input of the unembedding;
-the second goes back through the MLP. Neither writes the hidden layer: the second computes it again, which costs a seventh more
-products and saves four passes of [example hidden] through memory. A run is shared by `splits` programs where there are fewer
-runs than multiprocessors; their sums are added in a fixed order, so that the bits are the same every time.
+Two kernels process the examples in blocks. The first computes the loss and the gradient on y, the input of the unembedding;
+the second computes the backward pass of the MLP. Neither stores the hidden layer: the second recomputes it, which costs a
+seventh more products and saves four passes of [example hidden] through memory. A run is shared by `splits` programs if there
+are fewer runs than multiprocessors; their sums are added in a fixed order, so that the result is deterministic.
 
 Products are TF32, or bf16 under autocast; all sums are float32.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..lookup import Plan
 
 CHUNK = 64
-"""Hidden units at a time."""
+"""Hidden units per chunk."""
 WIDTHS = (16, 32, 64)
 """Widths d whose sums fit into the registers."""
 HOW: dict[torch.dtype, tuple[dict[str, int], dict[str, int]]] = {
@@ -38,14 +38,14 @@ HOW: dict[torch.dtype, tuple[dict[str, int], dict[str, int]]] = {
         {"BLOCK": 128, "num_warps": 8, "num_stages": 1, "PAIR": 0},
     ),
 }
-"""Examples at a time, how to compile, and whether the second kernel keeps the sums of two chunks; measured on an H200."""
+"""Examples per block, compile options, and whether the second kernel keeps the sums of two chunks; measured on an H200."""
 _blocks: dict[tuple[object, ...], int] = {}
-"""Examples at a time where shared memory holds fewer."""
+"""Examples per block where shared memory holds fewer."""
 
 
 def fits(d: int, classes: int, precision: str, device: torch.device) -> bool:
-    """Whether a multiprocessor of the device can hold what the kernels keep of a network: three times W_U, most of all, however
-    few examples there are at a time (so compiled for compute capabilities 8.0 and 9.0)."""
+    """Whether a multiprocessor of the device can hold what the kernels keep of a network: mostly three times W_U, however small
+    the block of examples (measured for compute capabilities 8.0 and 9.0)."""
     index = torch.cuda.current_device() if device.index is None else device.index
     shared: int = triton.runtime.driver.active.utils.get_device_properties(index)["max_shared_mem"]
     return d in WIDTHS and (6 if precision == "bf16" else 12) * d * _columns(classes) <= shared
@@ -61,7 +61,7 @@ def loss_and_gradients(
     labels: Tensor,
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The mean cross-entropy of each run, and its gradient on values, attention, W_in, W_out and W_U (see models/head.py)."""
+    """The mean cross-entropy of each run, and its gradient on values, attention, W_in, W_out and W_U (see ops/readout_loss.py)."""
     values, W_in, W_out, W_U = _rounded(values, W_in, W_out, W_U)
     x = pool_forward(values, attention, plan.row)
     losses, _, to_y, to_U = _forward(x, W_in, W_out, W_U, labels, scale, scale / x.shape[1], True)
@@ -71,7 +71,7 @@ def loss_and_gradients(
     return losses.mean(1), to_values, to_attention, to_in, to_out, to_U
 
 
-def grades(
+def evaluate_readout(
     values: Tensor,
     attention: Tensor,
     plan: Plan,
@@ -82,19 +82,19 @@ def grades(
     scale: float,
     wanted: bool,
 ) -> tuple[Tensor, ...]:
-    """The cross-entropy of each answer, whether it is right, and if it is wanted the gradient of the first on attention (see
-    models/grades.py)."""
+    """The cross-entropy of each answer, whether it is correct and, if wanted, the gradient of the former on attention (see
+    ops/readout_eval.py)."""
     values, W_in, W_out, W_U = _rounded(values, W_in, W_out, W_U)
     x = pool_forward(values, attention, plan.row)
-    losses, right, to_y, _ = _forward(x, W_in, W_out, W_U, labels, scale, scale, wanted)
+    losses, correct, to_y, _ = _forward(x, W_in, W_out, W_U, labels, scale, scale, wanted)
     if not wanted:
-        return losses, right
+        return losses, correct
     to_x, *_ = _backward(x, to_y, W_in, W_out)
-    return losses, right, pool_weight_backward(to_x, values, plan.row)
+    return losses, correct, pool_weight_backward(to_x, values, plan.row)
 
 
 def _rounded(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """What products are taken of: bf16 under autocast; float32 is rounded to TF32 by the products themselves."""
+    """Operands of the products: bf16 under autocast; float32 is rounded to TF32 by the products themselves."""
     kind = torch.bfloat16 if torch.is_autocast_enabled(tensors[0].device.type) else torch.float32
     return tuple(t.to(kind).contiguous() for t in tensors)
 
@@ -102,18 +102,18 @@ def _rounded(*tensors: Tensor) -> tuple[Tensor, ...]:
 def _forward(
     x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, share: float, back: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Losses, right answers, and the gradients on y and W_U of `share`/`scale` times the sum of the losses."""
+    """Losses, correct answers, and the gradients on y and W_U of `share`/`scale` times the sum of the losses."""
     (runs, examples, d), hidden, classes = x.shape, W_in.shape[2], W_U.shape[2]
     how = HOW[x.dtype][0]
     splits = _splits(runs, examples, how["BLOCK"], x.device)
-    losses, right = (torch.empty(runs, examples, device=x.device) for _ in range(2))
+    losses, correct = (torch.empty(runs, examples, device=x.device) for _ in range(2))
     to_y, to_U = torch.empty_like(x), torch.empty(runs, splits, d, classes, device=x.device)
     _launch(
         _to_loss_and_back, runs * splits, how,
-        x, W_in, W_out, W_U, labels.contiguous(), losses, right, to_y, to_U, examples, hidden, classes, scale, share, splits,
+        x, W_in, W_out, W_U, labels.contiguous(), losses, correct, to_y, to_U, examples, hidden, classes, scale, share, splits,
         D=d, CHUNK=_chunk(hidden), COLUMNS=_columns(classes), BACK=back,
     )  # fmt: skip
-    return losses, right, to_y, _added(to_U)
+    return losses, correct, to_y, _added(to_U)
 
 
 def _backward(x: Tensor, to_y: Tensor, W_in: Tensor, W_out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -131,7 +131,7 @@ def _backward(x: Tensor, to_y: Tensor, W_in: Tensor, W_out: Tensor) -> tuple[Ten
 
 
 def _launch(kernel: Any, programs: int, how: dict[str, int], *tensors: Any, **sizes: int) -> None:
-    """With the block of `how`, or half of it as often as it takes to fit into shared memory."""
+    """Launch with the block size of `how`, halved until it fits into shared memory."""
     device, kind = tensors[0].device, tensors[0].dtype
     case = (kernel.__name__, device, kind, *sizes.values())
     block = _blocks.get(case, how["BLOCK"])
@@ -155,7 +155,7 @@ def _chunk(hidden: int) -> int:
 
 
 def _splits(runs: int, examples: int, block: int, device: torch.device) -> int:
-    """How many programs share a run: enough to fill the device, each with a block of examples at least."""
+    """Number of programs per run: enough to fill the device, each with at least one block of examples."""
     processors = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 3
     return max(1, min(2 * processors // runs, triton.cdiv(examples, block)))
 
@@ -173,7 +173,7 @@ def _read(W, rows, columns, row, column):
 
 @triton.jit
 def _to_loss_and_back(
-    x_in, W_in, W_out, W_U, labels, losses, right, to_y, to_U, examples, hidden, classes, scale, share,
+    x_in, W_in, W_out, W_U, labels, losses, correct, to_y, to_U, examples, hidden, classes, scale, share,
     splits, D: tl.constexpr, CHUNK: tl.constexpr, COLUMNS: tl.constexpr, BACK: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     part = tl.program_id(0).to(tl.int64)
@@ -207,7 +207,7 @@ def _to_loss_and_back(
         power = tl.exp(answer - top[:, None])
         norm = tl.sum(power, 1)
         tl.store(losses + example, tl.log(norm) + top - own, mask=alive)
-        tl.store(right + example, (own >= top).to(tl.float32), mask=alive)
+        tl.store(correct + example, (own >= top).to(tl.float32), mask=alive)
         if BACK:
             # error = share · (softmax − [class = label])
             part_of = tl.where(alive, share, 0.0)
@@ -220,7 +220,7 @@ def _to_loss_and_back(
 
 @triton.jit
 def _through_units(x, g, to_x, w_in, w_out, sum_in, sum_out):
-    """Adds what a chunk of hidden units passes back: to x, to its columns of W_in and its rows of W_out."""
+    """Add the gradients of a chunk of hidden units: on x, on its columns of W_in and on its rows of W_out."""
     h = tl.maximum(tl.dot(x, w_in, input_precision="tf32"), 0.0)
     back = tl.dot(g, tl.trans(w_out), input_precision="tf32")
     back = tl.where(h > 0, back, 0.0).to(x.dtype)
@@ -241,7 +241,7 @@ def _through_the_mlp(
     x_in, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits,
     D: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr, PAIR: tl.constexpr,
 ):  # fmt: skip
-    """One pass over the examples for one or two chunks of hidden units; what x gets is added up from pass to pass."""
+    """One pass over the examples per one or two chunks of hidden units; the gradient on x accumulates over passes."""
     part = tl.program_id(0).to(tl.int64)
     run = part // splits
     c = tl.arange(0, D)
@@ -263,7 +263,7 @@ def _through_the_mlp(
             place = (run * examples + n)[:, None] * D + c[None, :]
             x = tl.load(x_in + place, mask=alive, other=0.0)
             g = tl.load(to_y + place, mask=alive, other=0.0)
-            # the residual stream on the first pass, what earlier passes found on the others
+            # the residual stream on the first pass, the accumulated gradient on the others
             back = tl.load(to_x + place, mask=alive & (first > 0), other=0.0).to(tl.float32)
             back += tl.where(first == 0, g.to(tl.float32), 0.0)
             back, sum_in0, sum_out0 = _through_units(x, g, back, in0, out0, sum_in0, sum_out0)

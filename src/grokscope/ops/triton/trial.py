@@ -1,4 +1,4 @@
-"""The smallest kernel: whether it runs tells whether others would."""
+"""A minimal kernel that tests whether kernels can be compiled and run."""
 
 from __future__ import annotations
 

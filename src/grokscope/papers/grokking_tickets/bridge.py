@@ -12,7 +12,6 @@ from scipy.stats import mannwhitneyu
 from ...experiments.base import Arms, Claim, Ruling, experiment
 from ...experiments.regimes import REGIMES, by_regime, quick_regime
 from ...experiments.rules import ALPHA, no_later_in_each, regime_pairs, sooner_in_each, verdict_on
-from ...figures import accuracy_and_divergence, grokking_times
 from ..structural_inference.common import PAPER as STRUCTURAL
 from ..structural_inference.common import QUICK
 from .common import PAPER, ticket
@@ -29,14 +28,14 @@ PARTS: Arms = {
 }
 ARMS: Arms = {"dense": {}} | PARTS
 BOTTLENECKS = list(REGIMES)[:2]
-"""Among distractors from the operand vocabulary no dense network groks, so that there is no ticket to take."""
+"""Among distractors from the operand vocabulary no dense network groks, so there is no ticket to take."""
 
 
 def routed_at_once(results: Results) -> Ruling:
     """D at step 0: lower in the ticket of attention than in the dense network, regime by regime."""
     start, worst = (value_at(results, column, 0) for column in ("D", "mass_worst"))
     outcomes: dict[str, bool | None] = {}
-    lines, told = [], {}
+    lines, stats = [], {}
     for regime in REGIMES:
         arms = [f"{regime}, {arm}" for arm in ("ticket of attention", "dense")]
         own, dense = (start.loc[start["arm"] == arm, "value"].to_numpy(dtype=float) for arm in arms)
@@ -49,9 +48,9 @@ def routed_at_once(results: Results) -> Ruling:
             f"{regime}: D {np.median(own):.3f}, least mass {masses[0]:.3f} · dense: D {np.median(dense):.3f}, "
             f"least mass {masses[1]:.3f} · p = {p:.2g}"
         )
-        told[regime] = {"D": float(np.median(own)), "dense": float(np.median(dense)), "p": p, "mass": masses}
+        stats[regime] = {"D": float(np.median(own)), "dense": float(np.median(dense)), "p": p, "mass": masses}
     verdict, when = verdict_on(outcomes)
-    return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test="Mann–Whitney", numbers=told)
+    return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test="Mann–Whitney", numbers=stats)
 
 
 experiment(
@@ -93,5 +92,5 @@ experiment(
             judge_all=routed_at_once,
         ),
     ],
-    pictures={"accuracy": accuracy_and_divergence, "times": grokking_times},
+    pictures={"accuracy": "accuracy", "times": "times"},
 )

@@ -57,7 +57,7 @@ def ticket(rate: float = 0.6, **settings: Any) -> dict[str, Any]:
 
 
 def last_only(arms: Arms) -> Arms:
-    """The arms without checkpoints on the way: nobody looks into them, and writing them takes time."""
+    """The arms without checkpoints before the last: no probe reads them, and writing them takes time."""
     return {arm: {**settings, "log.keep": 0} for arm, settings in arms.items()}
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from ...config import Log, RunConfig
 from ...experiments.base import Claim, experiment
-from ...figures import train_and_test
 from ...models.mlp import MLP
 from ...optim.adamw import AdamW
 from ...tasks.images import Mnist
@@ -42,5 +41,5 @@ experiment(
             judge_all=sooner_to(LEVEL, {"": ("grokking ticket", "dense")}),
         ),
     ],
-    pictures={"accuracy": train_and_test},
+    pictures={"accuracy": "train-test"},
 )

@@ -6,7 +6,6 @@ from functools import partial
 
 from ...experiments.base import Claim, experiment
 from ...experiments.rules import groks, never_groks
-from ...figures import train_and_test
 from .common import DENSE, MLP, PAPER, QUICK, last_only, ticket
 from .figures.ratio import ratio_against
 
@@ -48,8 +47,8 @@ experiment(
             judge=never_groks(["dense, no decay"]),
         ),
     ],
-    pictures={"accuracy": train_and_test},
-    plots={
-        "times": partial(ratio_against, by="ticket.rate", name="pruning rate, no weight decay", zero="dense, no decay")
+    pictures={
+        "accuracy": "train-test",
+        "times": partial(ratio_against, by="ticket.rate", name="pruning rate, no weight decay", zero="dense, no decay"),
     },
 )

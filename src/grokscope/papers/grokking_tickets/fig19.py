@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from ...config import Log, RunConfig
 from ...experiments.base import Arms, Claim, experiment
-from ...figures import train_and_test
 from ...models.lstm import LSTM
 from ...optim.adamw import AdamW
 from ...tasks.text import Imdb
@@ -50,5 +49,5 @@ experiment(
             judge_all=sooner_to(LEVEL, {name: (f"{name}, ticket", f"{name}, dense") for name in SCALES}),
         ),
     ],
-    pictures={"accuracy": train_and_test},
+    pictures={"accuracy": "train-test"},
 )

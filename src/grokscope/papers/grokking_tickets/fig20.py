@@ -5,8 +5,6 @@ from __future__ import annotations
 from ...experiments.base import Claim, experiment
 from .common import DENSE, MLP, PAPER, QUICK, TICKET
 from .fig5 import INITIAL
-from .figures.fourier import fourier_entropy_over_time
-from .figures.structure import weights_and_masks
 from .rules import JudgeAll, lower_at_end
 
 PERIODIC: JudgeAll = lower_at_end("grokking ticket", "random", "fourier_entropy_in", "Fourier entropy at the end")
@@ -30,7 +28,6 @@ experiment(
             judge_all=PERIODIC,
         ),
     ],
-    pictures={"entropy": fourier_entropy_over_time},
+    pictures={"entropy": "gt-fourier", "masks": "gt-masks"},
     probes=("masks",),
-    plots={"masks": weights_and_masks},
 )

@@ -6,7 +6,6 @@ from functools import partial
 
 from ...experiments.base import Arms, Claim, experiment
 from ...experiments.rules import never_groks, sooner
-from ...figures import train_and_test
 from .common import GENERALISED, MLP, PAPER, QUICK, last_only
 from .figures.ratio import ratio_against
 
@@ -48,8 +47,8 @@ experiment(
             judge=sooner("lr 0.01, decay 10", "lr 0.01, decay 0.1", GENERALISED),
         ),
     ],
-    pictures={"accuracy": train_and_test},
-    plots={
+    pictures={
+        "accuracy": "train-test",
         "learning-rate": partial(ratio_against, by="optim.lr", name="learning rate, weight decay 1", arms=list(RATES)),
         "weight-decay": partial(
             ratio_against,

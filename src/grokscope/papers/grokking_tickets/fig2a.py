@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...experiments.base import Claim, experiment
 from ...experiments.rules import sooner
-from ...figures import train_and_test
 from .common import DENSE, GENERALISED, MLP, PAPER, QUICK, TICKET
 from .rules import lower_ratio
 
@@ -33,5 +32,5 @@ experiment(
     arms=DENSE | TICKET,
     quick=QUICK,
     claims=CLAIMS,
-    pictures={"accuracy": train_and_test},
+    pictures={"accuracy": "train-test"},
 )

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from ...experiments.base import Claim, experiment
 from ...experiments.rules import sooner_in_each
-from ...figures import norms_over_time, train_and_test
 from ...models.ticket_transformer import TicketTransformer
 from .common import DENSE, GENERALISED, MLP, PAPER, TICKET, last_only
 from .fig2a import CLAIMS
@@ -34,5 +33,5 @@ experiment(
             judge=sooner_in_each({arm: ("grokking ticket", arm) for arm in NORM}, GENERALISED),
         ),
     ],
-    pictures={"accuracy": train_and_test, "norms": norms_over_time},
+    pictures={"accuracy": "train-test", "norms": "norms"},
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...experiments.base import Arms, Claim, experiment
 from ...experiments.rules import sooner_in_each
-from ...figures import train_and_test
 from .common import GENERALISED, MLP, PAPER, QUICK, last_only, ticket
 
 OPERATIONS = {"sum": "+", "product": "*", "squares": "x2+y2", "squares and product": "x2+xy+y2"}
@@ -34,5 +33,5 @@ experiment(
             judge=sooner_in_each({name: (f"{name}, ticket", f"{name}, dense") for name in OPERATIONS}, GENERALISED),
         ),
     ],
-    pictures={"accuracy": train_and_test},
+    pictures={"accuracy": "train-test"},
 )

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from ...config import Log, RunConfig, Stop
 from ...experiments.base import Claim, experiment
-from ...figures import train_and_test
 from ...models.committee import Committee
 from ...optim.sgd import SGD
 from ...tasks.polynomial import Polynomial
 from .common import DENSE, PAPER, TICKET
 from .fig2a import CLAIMS
-from .figures.structure import structure_change
 from .rules import structure_moves_with_accuracy
 
 REGRESSION = RunConfig(
@@ -43,7 +41,6 @@ experiment(
             judge_all=structure_moves_with_accuracy(["dense"]),
         ),
     ],
-    pictures={"accuracy": train_and_test},
+    pictures={"accuracy": "train-test", "structure": "gt-structure"},
     probes=("jaccard",),
-    plots={"structure": structure_change},
 )

@@ -6,7 +6,6 @@ from functools import partial
 
 from ...experiments.base import Claim, experiment
 from ...experiments.rules import groks, sooner_in_each
-from ...figures import train_and_test
 from .common import DENSE, GENERALISED, MLP, PAPER, QUICK, last_only, ticket
 from .figures.ratio import ratio_against
 from .rules import grows_with, lowest_ratio_at
@@ -54,6 +53,8 @@ experiment(
             judge=groks(["rate 0.9"], 0.8),
         ),
     ],
-    pictures={"accuracy": train_and_test},
-    plots={"ratio": partial(ratio_against, by="ticket.rate", name="pruning rate", zero="dense")},
+    pictures={
+        "accuracy": "train-test",
+        "ratio": partial(ratio_against, by="ticket.rate", name="pruning rate", zero="dense"),
+    },
 )

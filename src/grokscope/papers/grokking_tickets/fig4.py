@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from ...experiments.base import Claim, experiment
-from ...figures import train_and_test
 from .common import MLP, PAPER, QUICK, last_only, ticket
 from .figures.ratio import ratio_against
 from .rules import early_tickets_fail, late_tickets_help
@@ -43,6 +42,8 @@ experiment(
             judge=late_tickets_help(PREFIX),
         ),
     ],
-    pictures={"accuracy": train_and_test},
-    plots={"times": partial(ratio_against, by="ticket.epoch", name="epoch of the ticket", zero="dense")},
+    pictures={
+        "accuracy": "train-test",
+        "times": partial(ratio_against, by="ticket.epoch", name="epoch of the ticket", zero="dense"),
+    },
 )

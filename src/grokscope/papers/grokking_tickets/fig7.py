@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from ...experiments.base import Claim, experiment
-from ...figures import train_and_test
 from .common import DENSE, MLP, PAPER, QUICK
-from .figures.structure import structure_change
 from .rules import structure_moves_with_accuracy
 
 experiment(
@@ -25,7 +23,6 @@ experiment(
             judge_all=structure_moves_with_accuracy(["dense"]),
         ),
     ],
-    pictures={"accuracy": train_and_test},
+    pictures={"accuracy": "train-test", "structure": "gt-structure"},
     probes=("jaccard",),
-    plots={"structure": structure_change},
 )

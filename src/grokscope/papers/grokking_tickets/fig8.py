@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ...experiments.base import Claim, experiment
 from .common import DENSE, MLP, PAPER, QUICK, TICKET
-from .figures.fourier import fourier_entropy_over_time, neuron_spectra, neuron_weights
-from .figures.progress import progress_measures
 from .rules import lower_at, lower_at_end
 
 EARLY = {"full": 2000, "quick": 200}
@@ -34,7 +32,6 @@ experiment(
             judge_all=lower_at_end("grokking ticket", "dense", "fourier_entropy_in", "Fourier entropy at the end"),
         ),
     ],
-    pictures={"entropy": fourier_entropy_over_time},
+    pictures={"entropy": "gt-fourier", "weights": "gt-neurons", "spectra": "gt-spectra", "progress": "gt-progress"},
     probes=("neurons", "progress"),
-    plots={"weights": neuron_weights, "spectra": neuron_spectra, "progress": progress_measures},
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import mannwhitneyu, spearmanr
 
-from ...experiments.base import Ruling, Verdict
+from ...experiments.base import ClaimVerdict, Ruling
 from ...experiments.clauses import Clock, say_share
 from ...experiments.rules import ALPHA, Judge, sooner, sooner_in_each, verdict_on
 from ...thresholds import reaches
@@ -26,7 +26,7 @@ def ratios(runs: pd.DataFrame, arm: str) -> pd.Series:
     return runs.loc[runs["arm"] == arm, "tau_grok"].astype(float).fillna(np.inf)
 
 
-def _say_ratio(runs: pd.DataFrame, arm: str) -> str:
+def _ratio_text(runs: pd.DataFrame, arm: str) -> str:
     own = ratios(runs, arm)
     reached = np.isfinite(own)
     typical = f"{own.median():.1f}" if np.isfinite(own.median()) else "not reached"
@@ -41,7 +41,7 @@ def lower_ratio(arm: str, other: str) -> Judge:
         one, two = (ratios(runs, name).clip(upper=1e9) for name in (arm, other))
         p = float(mannwhitneyu(one, two).pvalue)
         verdict, _ = verdict_on({"": bool(one.median() < two.median()) if p < ALPHA else None})
-        measured = f"{_say_ratio(runs, arm)} · {_say_ratio(runs, other)} · p = {p:.2g}"
+        measured = f"{_ratio_text(runs, arm)} · {_ratio_text(runs, other)} · p = {p:.2g}"
         return Ruling(verdict=verdict, measured=measured, test="Mann–Whitney", numbers={"p": p})
 
     return judge
@@ -54,15 +54,15 @@ def lowest_ratio_at(best: str, arms: Sequence[str]) -> Judge:
         there = [arm for arm in arms if (runs["arm"] == arm).any()]
         medians = {arm: float(ratios(runs, arm).median()) for arm in there}
         lowest = min(there, key=lambda arm: medians[arm])
-        verdict: Verdict = "holds" if lowest == best else "does not hold"
-        measured = "\n".join([*(_say_ratio(runs, arm) for arm in there), f"lowest at {lowest}"])
-        told = {arm: value if np.isfinite(value) else None for arm, value in medians.items()}
-        return Ruling(verdict=verdict, measured=measured, test="medians compared", numbers={"lowest": lowest, **told})
+        verdict: ClaimVerdict = "holds" if lowest == best else "does not hold"
+        measured = "\n".join([*(_ratio_text(runs, arm) for arm in there), f"lowest at {lowest}"])
+        stats = {arm: value if np.isfinite(value) else None for arm, value in medians.items()}
+        return Ruling(verdict=verdict, measured=measured, test="medians compared", numbers={"lowest": lowest, **stats})
 
     return judge
 
 
-def grows_with(column: str, by: str, arms: Sequence[str], words: str) -> Judge:
+def grows_with(column: str, by: str, arms: Sequence[str], label: str) -> Judge:
     """Holds if `column` grows with the setting `by` over the arms (Spearman, p < 0.05)."""
 
     def judge(runs: pd.DataFrame) -> Ruling:
@@ -71,9 +71,9 @@ def grows_with(column: str, by: str, arms: Sequence[str], words: str) -> Judge:
         verdict, _ = verdict_on({"": bool(found.statistic > 0) if found.pvalue < ALPHA else None})
         medians = own.groupby(by)[column].median()
         line = ", ".join(f"{value:,.0f} at {at:g}" for at, value in medians.items())
-        measured = f"{words}: {line} (medians, {len(own)} runs)\nrank correlation {found.statistic:.2f}, p = {found.pvalue:.2g}"
-        told = {"rho": float(found.statistic), "p": float(found.pvalue), "n": len(own)}
-        return Ruling(verdict=verdict, measured=measured, test="Spearman's rank correlation", numbers=told)
+        measured = f"{label}: {line} (medians, {len(own)} runs)\nrank correlation {found.statistic:.2f}, p = {found.pvalue:.2g}"
+        stats = {"rho": float(found.statistic), "p": float(found.pvalue), "n": len(own)}
+        return Ruling(verdict=verdict, measured=measured, test="Spearman's rank correlation", numbers=stats)
 
     return judge
 
@@ -139,7 +139,7 @@ def value_at(results: Results, column: str, epoch: int) -> pd.DataFrame:
     return results.runs[["run", "arm", "seed"]].assign(value=results.runs["run"].map(upto))
 
 
-def within(arms: Sequence[str], column: str, factor: float, words: str) -> JudgeAll:
+def within(arms: Sequence[str], column: str, factor: float, label: str) -> JudgeAll:
     """Holds if the arms' medians of a metric at the end lie within a factor of one another."""
 
     def judge(results: Results) -> Ruling:
@@ -147,49 +147,49 @@ def within(arms: Sequence[str], column: str, factor: float, words: str) -> Judge
         medians = {arm: float(ends[ends.index == arm].median()) for arm in arms if arm in ends.index}
         ratio = max(medians.values()) / min(medians.values())
         line = " · ".join(f"{arm}: {value:,.1f}" for arm, value in medians.items())
-        verdict: Verdict = "holds" if ratio <= factor else "does not hold"
-        measured = f"median {words} at the end: {line}; largest over smallest {ratio:.2f}"
+        verdict: ClaimVerdict = "holds" if ratio <= factor else "does not hold"
+        measured = f"median {label} at the end: {line}; largest over smallest {ratio:.2f}"
         return Ruling(verdict=verdict, measured=measured, test="medians compared", numbers={**medians, "ratio": ratio})
 
     return judge
 
 
-def lower_at_end(arm: str, other: str, column: str, words: str) -> JudgeAll:
+def lower_at_end(arm: str, other: str, column: str, label: str) -> JudgeAll:
     """Holds if a metric ends lower in `arm` than in `other` (Mann–Whitney p < 0.05)."""
 
     def judge(results: Results) -> Ruling:
         ends = last_values(results, column)
         one, two = (ends[ends.index == name].to_numpy(dtype=float) for name in (arm, other))
-        return _lower(one, two, (arm, other), words)
+        return _lower(one, two, (arm, other), label)
 
     return judge
 
 
-def lower_at(arm: str, other: str, column: str, epochs: Mapping[str, int], words: str) -> JudgeAll:
+def lower_at(arm: str, other: str, column: str, epochs: Mapping[str, int], label: str) -> JudgeAll:
     """Holds if a metric is lower in `arm` than in `other` at an epoch given for each scale (Mann–Whitney p < 0.05)."""
 
     def judge(results: Results) -> Ruling:
         epoch = epochs[results.about["scale"]]
         found = value_at(results, column, epoch)
         values = [found.loc[found["arm"] == name, "value"].to_numpy(dtype=float) for name in (arm, other)]
-        return _lower(values[0], values[1], (arm, other), f"{words} at epoch {epoch:,}")
+        return _lower(values[0], values[1], (arm, other), f"{label} at epoch {epoch:,}")
 
     return judge
 
 
-def _lower(one: np.ndarray, two: np.ndarray, names: tuple[str, str], words: str) -> Ruling:
+def _lower(one: np.ndarray, two: np.ndarray, names: tuple[str, str], label: str) -> Ruling:
     p = float(mannwhitneyu(one, two).pvalue)
     verdict, _ = verdict_on({"": bool(np.median(one) < np.median(two)) if p < ALPHA else None})
     spans = [
         f"{name}: {np.median(x):.3g} ({x.min():.3g}–{x.max():.3g}; {len(x)} runs)"
         for name, x in zip(names, (one, two), strict=True)
     ]
-    told = {names[0]: float(np.median(one)), names[1]: float(np.median(two)), "p": p}
+    stats = {names[0]: float(np.median(one)), names[1]: float(np.median(two)), "p": p}
     return Ruling(
         verdict=verdict,
-        measured=f"median {words}: {' · '.join(spans)} · p = {p:.2g}",
+        measured=f"median {label}: {' · '.join(spans)} · p = {p:.2g}",
         test="Mann–Whitney",
-        numbers=told,
+        numbers=stats,
     )
 
 
@@ -202,7 +202,7 @@ def structure_moves_with_accuracy(arms: Sequence[str], top: float = 0.25) -> Jud
         table = table[table["layer"] == "all"]
         memorised = results.runs.set_index("run")["t_mem_95"].astype(float)
         outcomes: dict[str, bool | None] = {}
-        lines, told = [], {}
+        lines, stats = [], {}
         for arm in (name for name in arms if (table["arm"] == name).any()):
             flags, correlations = [], []
             for run, own in table[table["arm"] == arm].groupby("run"):
@@ -215,9 +215,9 @@ def structure_moves_with_accuracy(arms: Sequence[str], top: float = 0.25) -> Jud
             outcomes[arm] = float(np.mean(flags)) >= 0.8 if flags else None
             typical = f", median rank correlation {np.median(correlations):.2f}" if correlations else ""
             lines.append(f"{arm}: {say_share(int(sum(flags)), len(flags))}{typical}")
-            told[arm] = {"true": int(sum(flags)), "n": len(flags), "rho": [float(c) for c in correlations]}
+            stats[arm] = {"true": int(sum(flags)), "n": len(flags), "rho": [float(c) for c in correlations]}
         verdict, when = verdict_on(outcomes)
-        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test="share of runs", numbers=told)
+        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test="share of runs", numbers=stats)
 
     return judge
 

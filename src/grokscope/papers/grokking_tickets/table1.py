@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from ...experiments.base import Arms, Claim, Ruling, Verdict, experiment
+from ...experiments.base import Arms, Claim, ClaimVerdict, Ruling, experiment
 from ...experiments.rules import ALPHA, verdict_on
-from ...figures import train_and_test
 from .common import FAST, MLP, PAPER
 from .rules import value_at
 
@@ -59,7 +58,7 @@ def cells(results: Results) -> dict[str, list[tuple[float, float, int]]]:
     return table
 
 
-def _say(table: Mapping[str, list[tuple[float, float, int]]]) -> str:
+def _text(table: Mapping[str, list[tuple[float, float, int]]]) -> str:
     lines = []
     for arm, row in table.items():
         pairs = [
@@ -77,15 +76,15 @@ def meets(results: Results) -> Ruling:
         for arm, row in table.items()
         for epoch, (mean, *_), (theirs, spread) in zip(EPOCHS, row, REPORTED[arm], strict=True)
     }
-    verdict: Verdict = "holds" if all(agree.values()) else "does not hold"
-    measured = f"{_say(table)}\n{sum(agree.values())} of {len(agree)} cells agree"
-    told = {"ours": table, "paper": REPORTED, "agree": agree}
-    return Ruling(verdict=verdict, measured=measured, test="means compared", numbers=told)
+    verdict: ClaimVerdict = "holds" if all(agree.values()) else "does not hold"
+    measured = f"{_text(table)}\n{sum(agree.values())} of {len(agree)} cells agree"
+    stats = {"ours": table, "paper": REPORTED, "agree": agree}
+    return Ruling(verdict=verdict, measured=measured, test="means compared", numbers=stats)
 
 
 def pruning_alone(results: Results) -> Ruling:
     mean, spread, count = cells(results)["EP w/o WD"][-1]
-    verdict: Verdict = "holds" if mean >= 0.9 else "does not hold"
+    verdict: ClaimVerdict = "holds" if mean >= 0.9 else "does not hold"
     measured = f"EP w/o WD at {EPOCHS[-1]} epochs: {mean:.2f} ± {spread:.2f} ({count} runs)"
     return Ruling(verdict=verdict, measured=measured, test="mean", numbers={"mean": mean, "spread": spread, "n": count})
 
@@ -94,7 +93,7 @@ def gains(results: Results) -> Ruling:
     dense, after = results.curves, value_at(results, "test_accuracy", EPOCHS[-1])
     run_of = results.runs[results.runs["arm"] == "dense"].set_index("seed")["run"]
     outcomes: dict[str, bool | None] = {}
-    lines, told = [], {}
+    lines, stats = [], {}
     for start in (START, *LATER):
         arm = "EP w/o WD" if start == START else f"EP w/o WD, from {start}"
         own = after[after["arm"] == arm].set_index("seed")["value"]
@@ -103,11 +102,11 @@ def gains(results: Results) -> Ruling:
         at = {seed: _at(dense, run_of[seed], start) for seed in own.index}
         gain = float(np.median([own[seed] - at[seed] for seed in own.index]))
         outcomes[f"from epoch {start}"] = gain >= 0.05
-        words = f"{np.median(list(at.values())):.2f} → {own.median():.2f}"
-        lines.append(f"from epoch {start}: {words} (median gain {gain:+.2f}, {len(own)} runs)")
-        told[str(start)] = {"before": list(at.values()), "after": own.tolist(), "gain": gain}
+        change = f"{np.median(list(at.values())):.2f} → {own.median():.2f}"
+        lines.append(f"from epoch {start}: {change} (median gain {gain:+.2f}, {len(own)} runs)")
+        stats[str(start)] = {"before": list(at.values()), "after": own.tolist(), "gain": gain}
     verdict, when = verdict_on(outcomes)
-    return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test="median gain", numbers=told)
+    return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test="median gain", numbers=stats)
 
 
 def _at(curves: pd.DataFrame, run: str, epoch: int) -> float:
@@ -163,5 +162,5 @@ experiment(
             judge_all=both_faster,
         ),
     ],
-    pictures={"accuracy": train_and_test},
+    pictures={"accuracy": "train-test"},
 )

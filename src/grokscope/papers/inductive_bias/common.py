@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...config import Log, Stop
 from ...experiments.base import Arms
-from ...experiments.collect import curves_from
-from ...figures import RunCurves
 from ...tasks.modular import Modular
 from ..structural_inference.common import PAPER, QUICK
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ...store.results import Results
 
 HARD = replace(PAPER, log=Log(keep=500))
 """Sixteen distractor symbols; checkpoints dense enough for one between memorising and grokking in a run that does not wait long."""
@@ -39,10 +32,3 @@ PLACEMENTS: Arms = {"none": {"model.norm": "none"}} | {name: {"model.norm": norm
 def quick(epochs: int) -> dict[str, Any]:
     """The quick size, with a checkpoint every fifty epochs."""
     return {**QUICK, "epochs": epochs, "log.keep": 50, "stop.window": 100}
-
-
-def checkpoint_curves(results: Results, table: pd.DataFrame) -> list[RunCurves]:
-    """What a probe found as curves: `table` has a row a checkpoint, with columns run and epoch."""
-    ids = results.runs["run"]
-    groups = dict(list(table.groupby("run")))
-    return [replace(curves, metrics=groups[run]) for run, curves in zip(ids, curves_from(results), strict=True)]

@@ -9,10 +9,10 @@ from ...analysis.correlation import Correlation, rank_correlation
 from ...experiments.base import Arms, Claim, Ruling, experiment
 from ...experiments.clauses import finite
 from ...experiments.rules import verdict_on
-from ...figures import grokking_times
+from ...figures import figures
 from ...thresholds import reaches
 from .common import EASY, PLACES, quick
-from .figures import compressibility_scatter
+from .figures.compressibility import compressibility_scatter
 from .rules import SPEARMAN, correlated
 
 if TYPE_CHECKING:
@@ -59,20 +59,21 @@ def _within(results: Results) -> Ruling:
     }
     verdict, when = verdict_on({name: own.sign == -1 if own.sign else None for name, own in found.items()})
     lines = [f"{name}: {own}" for name, own in found.items()]
-    told = {name: finite(own.rho) for name, own in found.items()}
-    return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SPEARMAN, numbers=told)
+    stats = {name: finite(own.rho) for name, own in found.items()}
+    return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SPEARMAN, numbers=stats)
 
 
+@figures.register("ib-compressibility", takes="results", needs="compressibility", title="Compressibility")
 def scatter(results: Results) -> Figure:
     """Test accuracy of every checkpoint that has memorised, against three measures of compressibility, with rank correlations."""
     table = points(results)
-    words = {
+    labels = {
         "participation_ratio": "participation ratio of the hidden layer",
         "effective_rank": "effective rank of the hidden layer",
         "kept_train": "share of weights that keeps training accuracy",
     }
-    found = {column: str(correlation(table, column)).replace(", ", "\n") for column in words}
-    return compressibility_scatter(table, {column: (label, found[column]) for column, label in words.items()})
+    found = {column: str(correlation(table, column)).replace(", ", "\n") for column in labels}
+    return compressibility_scatter(table, {column: (label, found[column]) for column, label in labels.items()})
 
 
 experiment(
@@ -109,7 +110,6 @@ experiment(
             judge_all=_within,
         ),
     ],
-    pictures={"times": grokking_times},
+    pictures={"times": "times", "scatter": "ib-compressibility"},
     probes=("compressibility",),
-    plots={"scatter": scatter},
 )

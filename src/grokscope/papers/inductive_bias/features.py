@@ -9,13 +9,11 @@ from ...experiments.base import Arms, Claim, Ruling, experiment
 from ...experiments.clauses import median_of
 from ...experiments.rules import in_most_runs
 from ...thresholds import reaches
-from .common import EASY, checkpoint_curves, quick
-from .figures import feature_movement
+from .common import EASY, quick
 from .rules import correlated
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from ...store.results import Results
 
@@ -29,7 +27,7 @@ MOVES = 0.99
 
 
 def with_movement(results: Results) -> pd.DataFrame:
-    """The runs with what the probe tells of the time before test accuracy reaches 50 %: `likeness`, the hidden layer's CKA with the
+    """The runs with what the probe found before test accuracy reached 50 %: `likeness`, the hidden layer's CKA with the
     start at the last such checkpoint, and `stillest`, the highest CKA of two checkpoints in a row, both after epoch 0."""
     table = results.probes["features"].sort_values(["run", "epoch"])
     waiting = table[~reaches(table["test_accuracy"], 0.5) & (table["epoch"] > 0)]
@@ -67,13 +65,6 @@ def _lazier(results: Results) -> Ruling:
     return correlated(found, 1, [*lines, str(found)])
 
 
-def picture(results: Results) -> Figure:
-    """Above, CKA of features with their start, and test accuracy; below, how far they moved since the checkpoint before."""
-    table = results.probes["features"]
-    moved = {name.replace("previous", "moved"): 1 - table[name] for name in table if name.endswith("_previous")}
-    return feature_movement(checkpoint_curves(results, table.assign(**moved)))
-
-
 experiment(
     name="ib-features",
     paper="inductive-bias",
@@ -106,7 +97,6 @@ experiment(
             judge_all=_lazier,
         ),
     ],
-    pictures={},
+    pictures={"movement": "ib-movement"},
     probes=("features",),
-    plots={"movement": picture},
 )

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ...experiments.base import Claim, experiment
 from ...experiments.clauses import median_of
-from ...experiments.collect import curves_from
 from ...experiments.rules import in_most_runs, sooner_in_each
-from ...figures import grokking_times
 from ...thresholds import reaches
-from .common import HARD, PLACEMENTS, PLACES, checkpoint_curves, quick
-from .figures import entropy_and_shortcuts
+from .common import HARD, PLACEMENTS, PLACES, quick
+from .figures.shortcuts import shortcuts
 from .rules import alike_in_each, differ_in_each, later_with
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from ...store.results import Results
 
@@ -40,21 +36,6 @@ def distractor_reliance(results: Results) -> pd.Series:
     waiting = reaches(train["everything"], 0.95) & ~reaches(test["everything"], 0.5)
     lost = (train["everything"] - train["operands"])[waiting]
     return lost.sort_index().groupby("run").first()
-
-
-def kept_parts(results: Results) -> pd.DataFrame:
-    """Training accuracy by what is kept of a sequence, a row a checkpoint; of several operands the best one."""
-    table = results.probes["shortcut"]
-    wide = table[table["side"] == "train"].pivot_table(index=["run", "epoch"], columns="kept", values="accuracy")
-    wide["single operand"] = wide.filter(regex=r"^operand \d").max(axis=1)
-    wide["one operand"] = wide.filter(regex=r"^all but operand \d").max(axis=1)
-    return wide.reset_index()
-
-
-def picture(results: Results, arms: Collection[str]) -> Figure:
-    """Above, entropy of attention; below, training accuracy when only a part of each sequence is its own."""
-    runs, looked = curves_from(results), checkpoint_curves(results, kept_parts(results))
-    return entropy_and_shortcuts([r for r in runs if r.arm in arms], [r for r in looked if r.arm in arms])
 
 
 experiment(
@@ -114,10 +95,10 @@ experiment(
             ),
         ),
     ],
-    pictures={"times": grokking_times},
-    probes=("shortcut",),
-    plots={
-        "entropy-and-shortcuts": partial(picture, arms=PLACEMENTS),
-        "entropy-and-shortcuts-with-rms-norm": partial(picture, arms=RMS),
+    pictures={
+        "times": "times",
+        "entropy-and-shortcuts": partial(shortcuts, arms=PLACEMENTS),
+        "entropy-and-shortcuts-with-rms-norm": partial(shortcuts, arms=RMS),
     },
+    probes=("shortcut",),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...experiments.base import Claim, crossed, experiment
 from .common import HARD, PLACEMENTS, PLACES, quick
-from .figures import times_in_panels
 from .rules import differ_in_each, one_direction
 
 ALPHABETS = {f"q = {q}": {"task.alphabet": q} for q in (1, 4, 16, "operands")}
@@ -36,5 +35,5 @@ experiment(
             judge=one_direction({place: {q: (f"{q}, {place}", f"{q}, none") for q in ALPHABETS} for place in PLACES}),
         ),
     ],
-    pictures={"times": times_in_panels},
+    pictures={"times": "ib-times"},
 )

@@ -7,7 +7,6 @@ from dataclasses import replace
 from ...experiments.base import Claim, crossed, experiment
 from ...tasks.modular import Modular
 from ..structural_inference.common import PAPER, QUICK
-from .figures import times_in_panels
 from .rules import best_alike, differ_in_each, explains_more
 
 RATES = {f"lr {lr:g}": {"optim.lr": lr} for lr in (5e-4, 1e-3, 2e-3)}
@@ -57,5 +56,5 @@ experiment(
             ),
         ),
     ],
-    pictures={"times": times_in_panels},
+    pictures={"times": "ib-times"},
 )

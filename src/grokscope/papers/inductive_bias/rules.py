@@ -1,4 +1,4 @@
-"""Rules of the inductive-bias experiments: whether several arms differ, and what goes with what across runs."""
+"""Rules of the inductive-bias experiments: whether several arms differ, and what is correlated across runs."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def _in_each(cases: Mapping[str, Sequence[str]], differ: bool) -> Judge:
         lines = []
         for (case, arms), p in zip(chosen.items(), p_values, strict=True):
             outcomes[case] = differ if p < ALPHA else not differ if _within(runs, arms) else None
-            words = [say(runs, arm, name=arm.removeprefix(f"{case}, ")) for arm in arms]
-            lines.append((f"{case}: " if case else "") + " · ".join([*words, f"p = {p:.2g}"]))
+            texts = [say(runs, arm, name=arm.removeprefix(f"{case}, ")) for arm in arms]
+            lines.append((f"{case}: " if case else "") + " · ".join([*texts, f"p = {p:.2g}"]))
         verdict, when = verdict_on(outcomes)
-        told = numbers(runs, *(arm for arms in chosen.values() for arm in arms))
-        told["p"] = dict(zip(chosen, map(finite, p_values), strict=True))
+        stats = numbers(runs, *(arm for arms in chosen.values() for arm in arms))
+        stats["p"] = dict(zip(chosen, map(finite, p_values), strict=True))
         test = "log-rank over all arms of a case" if max(map(len, chosen.values())) > 2 else "log-rank"
         test += f", Holm's correction over {len(chosen)} cases" if len(chosen) > 1 else ""
-        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=told)
+        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=stats)
 
     return judge
 
 
 def best_alike(families: Mapping[str, Sequence[str]]) -> Judge:
-    """The best arm of each family (earliest median) held against the others' best: does not hold if the log-rank test over them
+    """The best arm of each family (earliest median) compared with the others' best: does not hold if the log-rank test over them
     tells them apart, holds if it does not and their medians are within SLACK, else not decided."""
 
     def judge(runs: pd.DataFrame) -> Ruling:
@@ -63,11 +63,11 @@ def best_alike(families: Mapping[str, Sequence[str]]) -> Judge:
         best = {name: min(arms, key=lambda arm: median(times(runs, arm))) for name, arms in there.items()}
         p = log_rank(*(times(runs, arm) for arm in best.values())).p
         outcome = False if p < ALPHA else True if _within(runs, best.values()) else None
-        words = [say(runs, arm, name=f"{name} ({arm.removesuffix(f', {name}')})") for name, arm in best.items()]
-        told = {**numbers(runs, *best.values()), "best": best, "p": finite(p)}
-        measured = "\n".join([*words, f"p = {p:.2g}"])
+        texts = [say(runs, arm, name=f"{name} ({arm.removesuffix(f', {name}')})") for name, arm in best.items()]
+        stats = {**numbers(runs, *best.values()), "best": best, "p": finite(p)}
+        measured = "\n".join([*texts, f"p = {p:.2g}"])
         return Ruling(
-            verdict=verdict_on({"": outcome})[0], measured=measured, test="log-rank over the best arms", numbers=told
+            verdict=verdict_on({"": outcome})[0], measured=measured, test="log-rank over the best arms", numbers=stats
         )
 
     return judge
@@ -88,36 +88,36 @@ def one_direction(effects: Mapping[str, Mapping[str, Pair]]) -> Judge:
             found[effect][case] = "like" if p >= ALPHA or one == two else "sooner" if one < two else "later"
         seen = [{word for word in own.values() if word != "like"} for own in found.values()]
         twice = any(sum(word != "like" for word in own.values()) > 1 for own in found.values())
-        outcome = False if any(len(words) > 1 for words in seen) else True if twice else None
+        outcome = False if any(len(directions) > 1 for directions in seen) else True if twice else None
         lines = [f"{e}: {', '.join(f'{word} at {case}' for case, word in own.items())}" for e, own in found.items()]
         test = f"log-rank, Holm's correction over {len(asked)} comparisons"
-        told = {"found": found, "p": [finite(p) for p in p_values]}
-        return Ruling(verdict=verdict_on({"": outcome})[0], measured="\n".join(lines), test=test, numbers=told)
+        stats = {"found": found, "p": [finite(p) for p in p_values]}
+        return Ruling(verdict=verdict_on({"": outcome})[0], measured="\n".join(lines), test=test, numbers=stats)
 
     return judge
 
 
-def lower(column: str, arm: str, other: str, words: str) -> Judge:
+def lower(column: str, arm: str, other: str, label: str) -> Judge:
     """Holds if `column` is lower in `arm` than in `other` (Mann–Whitney, two-sided p < 0.05)."""
 
     def judge(runs: pd.DataFrame) -> Ruling:
         values = [runs.loc[runs["arm"] == name, column].dropna().to_numpy(dtype=float) for name in (arm, other)]
         if not all(len(x) for x in values):
-            return Ruling(verdict="not decided", measured=f"no run of an arm has a {words}", test="Mann–Whitney")
+            return Ruling(verdict="not decided", measured=f"no run of an arm has a {label}", test="Mann–Whitney")
         p, middles = float(mannwhitneyu(*values).pvalue), [float(np.median(x)) for x in values]
         outcome = middles[0] < middles[1] if p < ALPHA else None
         spans = [
-            f"{name}: median {words} {middle:.3g} ({x.min():.3g}–{x.max():.3g}; {len(x)} runs)"
+            f"{name}: median {label} {middle:.3g} ({x.min():.3g}–{x.max():.3g}; {len(x)} runs)"
             for name, x, middle in zip((arm, other), values, middles, strict=True)
         ]
-        told = {arm: middles[0], other: middles[1], "p": p}
+        stats = {arm: middles[0], other: middles[1], "p": p}
         measured = " · ".join([*spans, f"p = {p:.2g}"])
-        return Ruling(verdict=verdict_on({"": outcome})[0], measured=measured, test="Mann–Whitney", numbers=told)
+        return Ruling(verdict=verdict_on({"": outcome})[0], measured=measured, test="Mann–Whitney", numbers=stats)
 
     return judge
 
 
-def explains_more(cells: Sequence[str], factor: str, words: tuple[str, str]) -> Judge:
+def explains_more(cells: Sequence[str], factor: str, label: tuple[str, str]) -> Judge:
     """Holds if the cells of some settings explain more of the ranks of t_grok (runs that never grokked last) than `factor` does:
     shares of variance between groups, 95 % bootstrap interval of their difference over runs within arms above 0; does not
     hold if it lies below 0."""
@@ -135,16 +135,16 @@ def explains_more(cells: Sequence[str], factor: str, words: tuple[str, str]) -> 
         shares = [_between(place, group, np.ones(len(runs))) for group in groups]
         outcome = True if low > 0 else False if high < 0 else None
         never = int(runs["t_grok"].isna().sum())
-        measured = f"{words[0]} explain {100 * shares[0]:.0f} % of the variance of the ranks, {words[1]} {100 * shares[1]:.0f} %; "
+        measured = f"{label[0]} explain {100 * shares[0]:.0f} % of the variance of the ranks, {label[1]} {100 * shares[1]:.0f} %; "
         measured += f"difference {100 * low:.0f} to {100 * high:.0f} %; {len(runs)} runs, {never} never grokked"
-        told = {"shares": shares, "interval": [float(low), float(high)], "n": len(runs), "never": never}
+        stats = {"shares": shares, "interval": [float(low), float(high)], "n": len(runs), "never": never}
         test = "variance of ranks between groups, bootstrap over runs"
-        return Ruling(verdict=verdict_on({"": outcome})[0], measured=measured, test=test, numbers=told)
+        return Ruling(verdict=verdict_on({"": outcome})[0], measured=measured, test=test, numbers=stats)
 
     return judge
 
 
-def later_with(value: Callable[[Results], pd.Series], words: str) -> Callable[[Results], Ruling]:
+def later_with(value: Callable[[Results], pd.Series], label: str) -> Callable[[Results], Ruling]:
     """Holds if t_grok rises with a number of each run (given by run id): the 95 % interval of Spearman's ρ lies above 0; does not
     hold if it lies below 0. Runs that never grokked count as last, runs without the number not at all."""
 
@@ -153,7 +153,7 @@ def later_with(value: Callable[[Results], pd.Series], words: str) -> Callable[[R
         number = runs["run"].map(value(results)).astype(float)
         found = rank_correlation(number, late(runs), list(runs["run"]))
         by_arm = number.groupby(runs["arm"], sort=False)
-        lines = [f"{arm}: median {words} {own.median():.3g}" for arm, own in by_arm if own.notna().any()]
+        lines = [f"{arm}: median {label} {own.median():.3g}" for arm, own in by_arm if own.notna().any()]
         return correlated(found, 1, [*lines, f"with t_grok: {found}"])
 
     return judge
@@ -162,8 +162,8 @@ def later_with(value: Callable[[Results], pd.Series], words: str) -> Callable[[R
 def correlated(found: Correlation, sign: int, lines: Iterable[str]) -> Ruling:
     """Holds if the interval lies on the side of `sign`, does not hold if on the other, else not decided."""
     outcome = found.sign == sign if found.sign else None
-    told = {name: finite(value) for name, value in found._asdict().items()}
-    return Ruling(verdict=verdict_on({"": outcome})[0], measured="\n".join(lines), test=SPEARMAN, numbers=told)
+    stats = {name: finite(value) for name, value in found._asdict().items()}
+    return Ruling(verdict=verdict_on({"": outcome})[0], measured="\n".join(lines), test=SPEARMAN, numbers=stats)
 
 
 def late(runs: pd.DataFrame) -> pd.Series:

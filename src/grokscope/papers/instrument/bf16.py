@@ -9,7 +9,6 @@ import numpy as np
 from ...experiments.base import Arms, Claim, Ruling, experiment
 from ...experiments.clauses import DRAWS, NotRunError, finite, say
 from ...experiments.rules import verdict_on
-from ...figures import grokking_times
 from ..inductive_bias.rules import alike_in_each
 from ..structural_inference.common import PAPER, QUICK
 
@@ -30,7 +29,7 @@ def same_median(runs: pd.DataFrame) -> Ruling:
     generator = np.random.default_rng(0)
     drawn = {arm: _middle(own[generator.integers(0, len(own), (DRAWS, len(own)))]) for arm, own in late.items()}
     outcomes: dict[str, bool | None] = {}
-    lines, told = [say(runs, "float32")], {}
+    lines, stats = [say(runs, "float32")], {}
     for arm in CHECKED:
         with np.errstate(invalid="ignore"):  # never over never is no ratio
             ratios = np.nan_to_num(drawn[arm] / drawn["float32"], nan=np.inf)
@@ -39,10 +38,10 @@ def same_median(runs: pd.DataFrame) -> Ruling:
         apart = high < WITHIN[0] or low > WITHIN[1]
         outcomes[arm] = True if low >= WITHIN[0] and high <= WITHIN[1] else False if apart else None
         lines.append(f"{say(runs, arm)}, {ratio:.2f} times float32's ({low:.2f}–{high:.2f})")
-        told[arm] = {"ratio": finite(ratio), "interval": [finite(low), finite(high)], "n": len(late[arm])}
+        stats[arm] = {"ratio": finite(ratio), "interval": [finite(low), finite(high)], "n": len(late[arm])}
     verdict, when = verdict_on(outcomes)
     test = "ratio of medians, bootstrap over runs"
-    return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=told)
+    return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=stats)
 
 
 def _middle(times: np.ndarray) -> np.ndarray:
@@ -75,5 +74,5 @@ experiment(
             judge=same_median,
         ),
     ],
-    pictures={"times": grokking_times},
+    pictures={"times": "times"},
 )

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...config import RunConfig
 from ...experiments.base import Arms
 from ...priors.kl import KL
 from ...tasks.modular import Modular
-
-if TYPE_CHECKING:
-    pass
 
 PAPER = RunConfig(task=Modular(alphabet=16), prior=KL(beta=0.0), precision="tf32", epochs=15_000)
 """Table G.2, with sixteen distractor symbols (the paper does not say what its distractors are, see si-dial) and half as many

@@ -12,7 +12,6 @@ from ...experiments.clauses import median_of
 from ...experiments.rules import in_most_runs
 from .common import PAPER, QUICK
 from .dial import DIAL
-from .figures.bump import loss_before_grokking
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,5 +58,5 @@ experiment(
             ),
         ),
     ],
-    pictures={"loss": loss_before_grokking},
+    pictures={"loss": "si-bump"},
 )

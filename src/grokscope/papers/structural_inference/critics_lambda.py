@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
+import torch
+
 from ...experiments.base import Claim, crossed, experiment, kept
 from ...experiments.rules import broken_line
-from ...figures import grokking_times, mlp_norm
+from ...figures import figures
 from .common import PAPER, QUICK
+from .equations import effective_decay
 from .figures.delay import delay_against
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
     from ...store.results import Results
@@ -23,12 +27,14 @@ ARMS = crossed(RATES, DECAYS)
 
 def inverse_rate(runs: pd.DataFrame) -> pd.Series:
     """1/λ"""
-    return 1 / (runs["optim.lr"] * runs["optim.weight_decay"])
+    lr, weight_decay = (torch.tensor(runs[f"optim.{name}"].to_numpy(dtype=float)) for name in ("lr", "weight_decay"))
+    return pd.Series(1 / np.asarray(effective_decay(lr, weight_decay)), index=runs.index)
 
 
 LAW = broken_line(list(ARMS), inverse_rate, "1/λ")
 
 
+@figures.register("si-lambda", takes="results", title="The 1/λ law")
 def delay(results: Results) -> Figure:
     """Grokking time against 1/λ: pairs of lr and wd with one λ should fall together."""
     runs = results.runs
@@ -55,6 +61,5 @@ experiment(
             judge=LAW,
         ),
     ],
-    pictures={"times": grokking_times, "norm": mlp_norm},
-    plots={"delay": delay},
+    pictures={"times": "times", "norm": "mlp-norm", "delay": "si-lambda"},
 )

@@ -13,21 +13,13 @@ from ...experiments.clauses import median_of
 from ...experiments.rules import in_most_runs
 from .common import PAPER, QUICK
 from .critics_bump import ARMS
-from .figures.lead import lead_of_attention
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ...store.results import Results
+    pass
 
 
 def signed(epochs: float) -> str:
     return f"{epochs:,.0f}".replace("-", "−")
-
-
-def lead(results: Results) -> Figure:
-    """A line a run: when D has fallen and when test accuracy has risen, and by how many epochs D leads."""
-    return lead_of_attention(results.runs)
 
 
 experiment(
@@ -64,6 +56,5 @@ experiment(
             ),
         ),
     ],
-    pictures={},
-    plots={"lead": lead},
+    pictures={"lead": "si-lead"},
 )

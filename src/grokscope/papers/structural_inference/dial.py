@@ -8,46 +8,20 @@ from scipy.stats import spearmanr
 
 from ...experiments.base import Claim, Ruling, crossed, experiment, kept
 from ...experiments.rules import ALPHA, sooner_in_each, verdict_on
-from ...figures import grokking_times
 from .common import PAPER, PRIOR, QUICK
-from .figures.delay import delay_against
+from .figures.dial import dial_points
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
-    from ...store.results import Results
 
 ALPHABETS = (1, 2, 4, 8, 16, 32, 64, "operands")
-SYMBOLS = "distractor symbols q"
 DIAL = {f"q = {q}": {"task.alphabet": q} for q in ALPHABETS}
-
-
-def dial(results: Results) -> Figure:
-    """Grokking time against the alphabet, with and without the prior."""
-    points, alphabets = _points(results.runs)
-    return delay_against(points, name=SYMBOLS, ticks=alphabets)
-
-
-def divergence_at_memorisation(results: Results) -> Figure:
-    """D = KL(α*‖α) when train accuracy reached 99 %, against the alphabet, with and without the prior."""
-    points, alphabets = _points(results.runs[results.runs["D_mem"].notna()])
-    return delay_against(
-        points.assign(t_grok=points["D_mem"]), name=SYMBOLS, what="D at memorisation (nats)", ticks=alphabets
-    )
-
-
-def _points(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The runs with their place on the dial, and the names of the places."""
-    words = runs["arm"].str.split(", ")
-    alphabets = [q.removeprefix("q = ") for q in dict.fromkeys(words.str[0])]
-    place = words.str[0].str.removeprefix("q = ").map(alphabets.index)
-    return runs.assign(panel="", series=words.str[1], x=place), alphabets
 
 
 def further_off(runs: pd.DataFrame) -> Ruling:
     """Without a prior, D at memorisation against the place on the dial."""
-    points, alphabets = _points(runs[runs["D_mem"].notna() & runs["arm"].str.endswith("no prior")])
+    points, alphabets = dial_points(runs[runs["D_mem"].notna() & runs["arm"].str.endswith("no prior")])
     found = spearmanr(points["x"], points["D_mem"])
     verdict, _ = verdict_on({"": bool(found.statistic > 0) if found.pvalue < ALPHA else None})
     spans = [
@@ -55,9 +29,9 @@ def further_off(runs: pd.DataFrame) -> Ruling:
         for place, own in points.groupby("x")
     ]
     correlation = f"rank correlation with the place on the dial {found.statistic:.2f}, p = {found.pvalue:.2g}"
-    told = {"rho": float(found.statistic), "p": float(found.pvalue), "n": len(points)}
+    stats = {"rho": float(found.statistic), "p": float(found.pvalue), "n": len(points)}
     measured = f"median D at memorisation (range; runs): {' · '.join(spans)}\n{correlation}"
-    return Ruling(verdict=verdict, measured=measured, test="Spearman's rank correlation", numbers=told)
+    return Ruling(verdict=verdict, measured=measured, test="Spearman's rank correlation", numbers=stats)
 
 
 experiment(
@@ -84,6 +58,5 @@ experiment(
             judge=further_off,
         ),
     ],
-    pictures={"times": grokking_times},
-    plots={"dial": dial, "memorisation": divergence_at_memorisation},
+    pictures={"times": "times", "dial": "si-dial", "memorisation": "si-dial-divergence"},
 )

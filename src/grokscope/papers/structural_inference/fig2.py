@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...experiments.base import Arms, Claim, crossed, experiment
 from ...experiments.regimes import REGIMES, by_regime, quick_regime
 from ...experiments.rules import groks, in_regimes, never_groks
-from ...figures import accuracy_and_divergence, grokking_times, mlp_norm
 from .common import PAPER, QUICK
 
 NORM: Arms = {
@@ -56,5 +55,5 @@ experiment(
             judge=in_regimes(groks(BOTH, 0.8)),
         ),
     ],
-    pictures={"accuracy": accuracy_and_divergence, "times": grokking_times, "norm": mlp_norm},
+    pictures={"accuracy": "accuracy", "times": "times", "norm": "mlp-norm"},
 )

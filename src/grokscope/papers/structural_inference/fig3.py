@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...experiments.base import Claim, arms_over, experiment
 from ...experiments.regimes import REGIMES, by_regime, quick_regime
 from ...experiments.rules import broken_line, in_regimes, regime_pairs, sooner_in_each
-from ...figures import accuracy_and_divergence, grokking_times
+from ...figures import figures
 from .common import PAPER, QUICK
 from .figures.delay import delay_against
 
@@ -22,6 +22,7 @@ ARMS = {"no prior": {"prior.beta": 0.0}} | SWEEP
 LAW = in_regimes(broken_line(list(SWEEP), lambda runs: 1 / runs["prior.beta"], "1/β"))
 
 
+@figures.register("si-delay", takes="results", title="Delay against strength")
 def delay(results: Results) -> Figure:
     """The paper's picture: grokking time against 1/β, with the fit that the claim rests on."""
     runs = results.runs[results.runs["prior.beta"] > 0]
@@ -57,6 +58,5 @@ experiment(
             judge=LAW,
         ),
     ],
-    pictures={"accuracy": accuracy_and_divergence, "times": grokking_times},
-    plots={"delay": delay},
+    pictures={"accuracy": "accuracy", "times": "times", "delay": "si-delay"},
 )

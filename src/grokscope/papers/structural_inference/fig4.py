@@ -10,7 +10,6 @@ from ...experiments.base import Arms, Claim, experiment
 from ...experiments.clauses import TOTAL
 from ...experiments.regimes import REGIMES, by_regime, quick_regime
 from ...experiments.rules import no_later_in_each, regime_pairs, sooner_in_each
-from ...figures import accuracy_and_divergence, grokking_times
 from .common import PAPER, QUICK
 
 LOTTERY = {"ticket.kind": "magnitude", "ticket.run": "@dense, 10,000 epochs", "ticket.rate": 0.6}
@@ -58,5 +57,5 @@ experiment(
             judge=sooner_in_each(regime_pairs(("lottery ticket", "dense, 10,000 epochs"))),
         ),
     ],
-    pictures={"accuracy": accuracy_and_divergence, "times": grokking_times},
+    pictures={"accuracy": "accuracy", "times": "times"},
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...experiments.base import Claim, experiment, kept
 from ...experiments.rules import falls_with, groks
-from ...figures import accuracy_and_divergence, grokking_times
 from .common import PAPER, QUICK
 
 WIDTHS = {f"d = {d}": {"model.d": d, "model.d_mlp": 4 * d} for d in (16, 32, 64, 128, 256)}
@@ -33,5 +32,5 @@ experiment(
             judge=groks(["4 heads", "4 heads, oracle"], 0.8),
         ),
     ],
-    pictures={"accuracy": accuracy_and_divergence, "times": grokking_times},
+    pictures={"accuracy": "accuracy", "times": "times"},
 )

@@ -33,7 +33,7 @@ def test_audit_says_every_statement_of_every_run(run, trained, tmp_path):
     assert "all 2 runs" in out
     assert out.endswith("page: out/page.html\n")
     page = (tmp_path / "out" / "page.html").read_text()
-    assert "The theory, held against these runs" in page
+    assert "The theory, checked on these runs" in page
     assert page.count("<figure") == 9
     assert f"grokscope audit {trained[0]} {trained[1]} -o out/page.html" in page
 
@@ -47,7 +47,7 @@ def test_audit_as_json(run, trained):
         assert set(audit) == {"run", "statements"}
         by_number = {s["number"]: s for s in audit["statements"]}
         assert len(by_number) == 9
-        assert all(set(s) == {"number", "name", "verdict", "numbers", "words"} for s in audit["statements"])
+        assert all(set(s) == {"number", "name", "verdict", "numbers", "text"} for s in audit["statements"])
         assert all(s["verdict"] in ("holds", "violated", "not applicable") for s in audit["statements"])
         # what is proved holds on a real run, however young
         assert by_number["Lemma 5.1"]["verdict"] == by_number["Def. 3.2"]["verdict"] == "holds"
@@ -80,7 +80,7 @@ def test_bad_input_is_one_clear_line(run, trained, tmp_path):
     assert "Did you mean" in refused("zzz")
     assert "nowhere" in refused("--runs", "nowhere")
     (tmp_path / "none").mkdir()
-    assert "holds no runs" in refused("--runs", "none")
+    assert "contains no runs" in refused("--runs", "none")
     folder = tmp_path / "runs" / trained[0]
     shutil.rmtree(folder / "checkpoints")
     assert refused(trained[0]) == f"run {trained[0]} has no checkpoint yet\n"
@@ -100,5 +100,5 @@ def test_runs_that_cannot_be_replayed_are_audited_without(run):
     (audit,) = json.loads(out)
     by_number = {s["number"]: s for s in audit["statements"]}
     assert by_number["Thm 4.3"]["verdict"] == "not applicable"
-    assert "more than one layer" in by_number["Thm 4.3"]["words"]
+    assert "more than one layer" in by_number["Thm 4.3"]["text"]
     assert by_number["Def. 3.2"]["verdict"] == "holds"

@@ -11,8 +11,8 @@ import pytest
 from grokscope import figures
 from grokscope.errors import ConfigError
 from grokscope.figures import RunCurves
-from grokscope.papers.structural_inference.audit import judge
-from grokscope.papers.structural_inference.audit.page import sections, tally, with_claims
+from grokscope.papers.structural_inference.audit import check
+from grokscope.papers.structural_inference.audit.page import FIGURES, sections, tally, with_claims
 from grokscope.papers.structural_inference.figures.audit import (
     bound_ratio,
     divergence_under_envelope,
@@ -98,7 +98,7 @@ def test_pictures_render_and_can_be_read(draw, drawn):
     sizes = [text.get_fontsize() for text in figure.findobj(mpl.text.Text) if text.get_text()]
     assert min(sizes) >= 7
     assert {ax.get_xlabel() for ax in figure.axes} == {"epoch"}
-    with pytest.raises(ConfigError, match="none to draw"):
+    with pytest.raises(ConfigError, match="no runs to draw"):
         draw([])
 
 
@@ -106,13 +106,13 @@ def test_sections_say_every_verdict(make, with_prior):
     runs = [make(), make(mass_worst=0.01), make(with_prior())]
     arms = ["no prior", "no prior", "oracle"]
     summary, every = sections(
-        [judge(run) for run in runs], [curves(run, arm, n) for n, (run, arm) in enumerate(zip(runs, arms, strict=True))]
+        [check(run) for run in runs], [curves(run, arm, n) for n, (run, arm) in enumerate(zip(runs, arms, strict=True))]
     )
     assert summary.header == ("statement", "no prior", "oracle")
     rows = {row[0].split(":")[0]: row[1:] for row in summary.rows}
     assert rows["Def. 4.1, 4.2"] == ("1 holds, 1 violated", "holds")
     assert rows["Eq. 52"] == ("not applicable", "holds")
-    assert [picture.name for picture in summary.pictures] == [draw.__name__ for draw in PICTURES]
+    assert [picture.name for picture in summary.pictures] == list(FIGURES)
     assert len(every.rows) == 27
     html = render(Page(title="An audit", command="grokscope audit", sections=(summary, every)))
     assert html.count("<figure") == 4

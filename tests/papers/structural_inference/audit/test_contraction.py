@@ -54,9 +54,9 @@ def test_step_bounds_by_hand():
     ],
 )
 def test_what_def_3_2_does_not_cover(make, config, optim, why):
-    said = contraction(make(replace(config, optim=optim)))
-    assert said.verdict == "not applicable"
-    assert why in said.words
+    checked = contraction(make(replace(config, optim=optim)))
+    assert checked.verdict == "not applicable"
+    assert why in checked.text
 
 
 def test_an_optimizer_of_ones_own_is_not_taken_for_adamw():
@@ -84,16 +84,16 @@ def test_contraction_holds_and_is_violated(make, config):
 
 
 def test_contraction_of_adamw_is_empty_at_these_sizes(make):
-    said = contraction(make())
-    assert said.outcome == "holds, empty"
-    mlp = said.numbers["matrices"]["MLP"]
+    checked = contraction(make())
+    assert checked.outcome == "holds, empty"
+    mlp = checked.numbers["matrices"]["MLP"]
     assert mlp["radius"] == pytest.approx(7.27 * np.sqrt(2 * 8 * 16), rel=1e-3)
 
 
 def test_decay_on_the_plateau_is_measured_against_lambda(make):
-    said = contraction(make(mlp_norm=lambda e: 20 * np.exp(-0.0025 * e)))
-    assert said.numbers["decay_measured"] == pytest.approx(0.0025)
-    assert said.numbers["decay_ratio"] == pytest.approx(0.25)
+    checked = contraction(make(mlp_norm=lambda e: 20 * np.exp(-0.0025 * e)))
+    assert checked.numbers["decay_measured"] == pytest.approx(0.0025)
+    assert checked.numbers["decay_ratio"] == pytest.approx(0.25)
     assert contraction(make(grad_M=1.0)).numbers["decay_measured"] is None
 
 
@@ -120,6 +120,6 @@ def test_clocks_know_warm_up_batches_and_schedules(config):
 def test_every_optimizer_contracts_on_a_real_run(tiny, tmp_path, optim, schedule):
     config = replace(tiny, optim=replace(optim, schedule=schedule), epochs=20, log=Log(every=1))
     (run,) = train(config, runs=tmp_path, device="cpu")
-    said = {s.number: s for s in audit(run).statements}["Def. 3.2"]
-    assert said.verdict == "holds"
-    assert 0 < said.numbers["worst_ratio"] <= 1
+    checked = {s.number: s for s in audit(run).statements}["Def. 3.2"]
+    assert checked.verdict == "holds"
+    assert 0 < checked.numbers["worst_ratio"] <= 1

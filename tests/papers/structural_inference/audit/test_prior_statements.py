@@ -16,12 +16,12 @@ NEVER = {"test_accuracy": 0.1}
 
 def test_envelope(make, with_prior):
     """β̃ = 0.005 a step; D falls with 0.01."""
-    said = envelope(make(with_prior()))
-    assert said.verdict == "holds"
-    assert said.numbers["speed"] == pytest.approx(0.005)
-    assert said.numbers["rate_measured"] == pytest.approx(0.01)
-    assert said.numbers["rate_ratio"] == pytest.approx(2)
-    assert said.numbers["worst_ratio"] == pytest.approx(1)
+    checked = envelope(make(with_prior()))
+    assert checked.verdict == "holds"
+    assert checked.numbers["speed"] == pytest.approx(0.005)
+    assert checked.numbers["rate_measured"] == pytest.approx(0.01)
+    assert checked.numbers["rate_ratio"] == pytest.approx(2)
+    assert checked.numbers["worst_ratio"] == pytest.approx(1)
     slow = envelope(make(with_prior(), D=lambda e: 0.9 * np.exp(-0.001 * e)))
     assert slow.verdict == "violated"
     assert slow.numbers["first_violation"] == 10
@@ -54,25 +54,25 @@ def test_the_envelope_follows_the_schedule_of_the_prior(make, with_prior):
 )
 def test_the_prior_statements_need_the_oracle(make, with_prior, prior, why):
     for statement in (envelope, delay):
-        said = statement(make(with_prior(**prior)))
-        assert (said.verdict, said.words) == ("not applicable", why)
+        checked = statement(make(with_prior(**prior)))
+        assert (checked.verdict, checked.text) == ("not applicable", why)
 
 
 def test_the_prior_statements_need_the_kl_prior_and_learned_attention(make, config, with_prior):
     other = replace(config, prior=Entropy(beta=1.0))
     frozen = replace(with_prior(), constraint=Constraints(attention="oracle"))
     for statement in (envelope, delay):
-        assert "entropy" in statement(make(other)).words
-        assert "frozen" in statement(make(frozen)).words
+        assert "entropy" in statement(make(other)).text
+        assert "frozen" in statement(make(frozen)).text
 
 
 def test_delay(make, with_prior, replayed):
     """δ_nec = log(1/0.6) = 0.511 and D_0 = 0.9: at most log(0.9/0.511)/0.005 = 113.3 steps, and it took 500."""
-    said = delay(make(with_prior()))
-    assert said.verdict == "violated"
-    assert said.numbers["bound"] == pytest.approx(114)  # the step at which it is reached
-    assert said.numbers["delay"] == 500
-    assert said.numbers["t_delta"] == 60
+    checked = delay(make(with_prior()))
+    assert checked.verdict == "violated"
+    assert checked.numbers["bound"] == pytest.approx(114)  # the step at which it is reached
+    assert checked.numbers["delay"] == 500
+    assert checked.numbers["t_delta"] == 60
     soon = delay(make(with_prior(), test_accuracy=lambda e: np.where(e >= 200, 1.0, 0.1)))
     assert (soon.verdict, soon.numbers["delay"]) == ("holds", 100)
     weak = delay(make(with_prior(beta=0.001)))

@@ -1,6 +1,6 @@
 """Periodic neurons: Fourier entropy over epochs, what neurons read, and their spectra (grokking tickets, Figures 8, 17 and 18).
 
-The last two are drawn from the table of the probe `neurons`: a row a matrix, with a line a neuron.
+The last two are drawn from the table of the probe `neurons`: one row per matrix, with one line per neuron.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ....figures.data import RunCurves, Values, by_arm, first_seed, need, probed, recorded
-from ....figures.layout import all_epochs, legend_beside, log_epochs, overlay, overlay_entries, wrapped
-from ....figures.style import PAGE_WIDTH, arm_colours, styled
+from ....figures.panels import all_epochs, legend_beside, log_epochs, overlay, overlay_entries, wrapped
+from ....figures.registry import figures
+from ....figures.style import PAGE_WIDTH, arm_colours
 from ....store.blocks import numbers_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ LINES = 8
 """Neurons whose weights are drawn as lines."""
 
 
-@styled
+@figures.register("gt-fourier", needs="fourier_entropy_in", standard=False, title="Fourier entropy")
 def fourier_entropy_over_time(runs: Sequence[RunCurves], *, ordered: bool = False) -> Figure:
     """Fourier entropy of what the neurons read and write, above the test accuracy: does the one fall when the other rises?
 
@@ -50,9 +51,9 @@ def fourier_entropy_over_time(runs: Sequence[RunCurves], *, ordered: bool = Fals
     return figure
 
 
-@styled
+@figures.register("gt-neurons", takes="results", needs="neurons", title="What neurons read")
 def neuron_weights(results: Results) -> Figure:
-    """What neurons read from every operand: a row an arm, a column a checkpoint, a line a neuron.
+    """What neurons read from every operand: one row per arm, one column per checkpoint, one line per neuron.
 
     Of the run with the lowest seed; the eight neurons that read most at its last checkpoint, each drawn around a height of its own.
     """
@@ -70,9 +71,9 @@ def neuron_weights(results: Results) -> Figure:
     return _labelled(figure, cells, "operand")
 
 
-@styled
+@figures.register("gt-spectra", takes="results", needs="neurons", title="Spectra of neurons")
 def neuron_spectra(results: Results) -> Figure:
-    """How strongly each neuron reads each frequency: a row an arm, a column a checkpoint, a line of pixels a neuron.
+    """How strongly each neuron reads each frequency: one row per arm, one column per checkpoint, one line of pixels per neuron.
 
     Of the run with the lowest seed. Neurons are sorted by their strongest frequency at its last checkpoint; colours go from 0
     to the largest amplitude of the arm. The constant part (frequency 0) is left out.
@@ -99,7 +100,7 @@ Cells = dict[str, list[tuple[Axes, Values]]]
 
 
 def _grid(results: Results, what: str) -> tuple[Figure, Cells]:
-    """Panels for one kind of matrix: a row an arm, a column a checkpoint, with epochs as titles."""
+    """Panels for one kind of matrix: one row per arm, one column per checkpoint, with epochs as titles."""
     neurons = probed(results, "neurons")
     rows = neurons[neurons["what"] == what]
     arms = {str(arm): first_seed(own) for arm, own in rows.groupby("arm", sort=False)}

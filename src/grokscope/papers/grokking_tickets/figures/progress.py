@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ....figures.data import RunCurves, by_arm, probed
-from ....figures.layout import draw_seeds, legend, log_values, panels, subtitle
-from ....figures.style import TRAIN_COLOUR, styled
+from ....figures.panels import draw_seeds, legend, log_values, panels, subtitle
+from ....figures.registry import figures
+from ....figures.style import TRAIN_COLOUR
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,9 +26,9 @@ LINES = {
 """Column: name in the legend, colour and dashes."""
 
 
-@styled
+@figures.register("gt-progress", takes="results", needs="progress", title="Restricted and excluded loss")
 def progress_measures(results: Results) -> Figure:
-    """One panel an arm: does the restricted loss fall, and the excluded loss rise, before the test loss falls?"""
+    """One panel per arm: does the restricted loss fall, and the excluded loss rise, before the test loss falls?"""
     progress = probed(results, "progress")
     runs = [
         RunCurves(arm=str(arm), seed=int(seed), metrics=own)

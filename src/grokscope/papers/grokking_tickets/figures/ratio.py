@@ -14,8 +14,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ....errors import ConfigError
 from ....figures.data import Values
-from ....figures.layout import legend, short_number
-from ....figures.style import PAGE_WIDTH, styled
+from ....figures.panels import legend, short_number
+from ....figures.registry import figures
+from ....figures.style import PAGE_WIDTH
 
 if TYPE_CHECKING:
     from ....store.results import Results
@@ -26,11 +27,11 @@ FAR = 30
 """Numbers that span such a factor are shown on a log scale."""
 
 
-@styled
+@figures.register("gt-ratio", takes="results", title="Memorising, generalising, and their ratio")
 def ratio_against(
     results: Results, *, by: str, name: str, zero: str | None = None, arms: Sequence[str] | None = None
 ) -> Figure:
-    """τ_grok = t_gen/t_mem at 95 % on the left, t_mem and t_gen on the right; a point a run, a line through the medians.
+    """τ_grok = t_gen/t_mem at 95 % on the left, t_mem and t_gen on the right; one point per run, a line through the medians.
 
     A run that never got there stands at its last epoch as a hollow triangle, and counts as later than all others: where it is
     the median, the line is broken.
@@ -51,7 +52,7 @@ def ratio_against(
     left, right = figure.subplots(1, 2)
     gap = _gap(x, log)
     start = np.where(t_mem > 0, t_mem, np.nan)
-    _series(left, x, t_gen / start, last / start, RATIO, "o", 0.0, log)
+    _series(left, x, drawn["tau_grok"].to_numpy(dtype=np.float64), last / start, RATIO, "o", 0.0, log)
     _series(right, x, t_mem, last, MEMORISED, "s", -gap, log)
     _series(right, x, t_gen, last, GENERALISED, "o", gap, log)
     left.axhline(1, color="black", lw=0.7, ls=":", zorder=1)

@@ -1,6 +1,6 @@
 """How the subnetwork changes (grokking tickets, Figures 7 and 14) and what it looks like (Figures 20 and 21).
 
-PrunedInit from the tables of the probes `jaccard` and `masks`.
+Drawn from the tables of the probes `jaccard` and `masks`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from ....figures.data import RunCurves, first_seed, probed
-from ....figures.layout import legend, linear_epochs, panels, subtitle, wrapped
-from ....figures.style import PAGE_WIDTH, SMALL, arm_colours, styled
+from ....figures.panels import legend, linear_epochs, panels, subtitle, wrapped
+from ....figures.registry import figures
+from ....figures.style import PAGE_WIDTH, SMALL, arm_colours
 from ....store.blocks import flags_of, numbers_of
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ STRONG = 0.98
 KEPT = ListedColormap(["white", "#222222"])
 
 
-@styled
+@figures.register("gt-structure", takes="results", needs="jaccard", title="Change of the subnetwork")
 def structure_change(results: Results) -> Figure:
-    """One column an arm: change of test accuracy between checkpoints above, Jaccard distance of their masks below, a line a layer.
+    """One column per arm: change of test accuracy between checkpoints above; below, Jaccard distance of their masks by layer.
 
     Of the run with the lowest seed: a median over seeds that change at different epochs would show neither. The vertical line
     stands at the largest change of test accuracy.
@@ -42,46 +43,46 @@ def structure_change(results: Results) -> Figure:
     jaccard = probed(results, "jaccard")
     runs = [_curves(str(arm), first_seed(own)) for arm, own in jaccard.groupby("arm", sort=False)]
     layers = list(dict.fromkeys(jaccard["layer"]))
-    looks = _looks(layers)
+    styles = _styles(layers)
     figure, axes = panels(runs, {"change of\ntest accuracy": 0.9, "Jaccard distance": 1.5})
     for arm, run in enumerate(runs):
         above, below = axes[:, arm]
         epochs, change = run.series("accuracy_change")
         above.plot(epochs, change, color="#666666", gid="change")
         for layer in layers:
-            below.plot(*run.series(layer), **looks[layer], gid=layer)
+            below.plot(*run.series(layer), **styles[layer], gid=layer)
         for ax in (above, below):
             ax.axvline(epochs[np.nanargmax(np.abs(change))], color="black", lw=0.8, ls="--", zorder=1, gid="largest")
         count = jaccard.loc[jaccard["arm"] == run.arm, "seed"].nunique()
         subtitle(above, f"seed {run.seed}" + (f" of {count} seeds" if count > 1 else ""))
     linear_epochs(axes[0, 0], max(run.last_epoch for run in runs))
     axes[1, 0].set_ylim(bottom=0)
-    entries = [(Line2D([], [], **looks[layer]), layer) for layer in layers]
+    entries = [(Line2D([], [], **styles[layer]), layer) for layer in layers]
     legend(figure, [*entries, (Line2D([], [], color="black", lw=0.8, ls="--"), "largest change of test accuracy")])
     return figure
 
 
-def _looks(layers: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _styles(layers: Sequence[str]) -> dict[str, dict[str, Any]]:
     """How the line of each layer is drawn: black for all together, else a colour of the palette, dashed the second time."""
     single = [layer for layer in layers if layer != ALL]
     palette = [colour for colour in arm_colours([str(n) for n in range(7)]).values() if colour != "#000000"]
-    looks: dict[str, dict[str, Any]] = {
+    styles: dict[str, dict[str, Any]] = {
         layer: {"color": palette[n % len(palette)], "lw": 1.2, "ls": "-" if n < len(palette) else DASHES}
         for n, layer in enumerate(single)
     }
-    return looks | {ALL: {"color": "black", "lw": 2.0}}
+    return styles | {ALL: {"color": "black", "lw": 2.0}}
 
 
 def _curves(arm: str, rows: pd.DataFrame) -> RunCurves:
-    """One run's distances with a column a layer."""
+    """One run's distances with one column per layer."""
     wide = rows.pivot(index="epoch", columns="layer", values="distance")
     change = rows.drop_duplicates("epoch").set_index("epoch")["accuracy_change"]
     return RunCurves(arm=arm, seed=int(rows["seed"].iloc[0]), metrics=wide.assign(accuracy_change=change).reset_index())
 
 
-@styled
+@figures.register("gt-masks", takes="results", needs="masks", title="Weights and masks")
 def weights_and_masks(results: Results, *, weights: bool = True) -> Figure:
-    """The matrices of each arm: a column a layer, weights above (blue below 0, red above) and what the mask keeps (dark) below.
+    """The matrices of each arm: one column per layer, weights above (blue below 0, red above) and what the mask keeps (dark) below.
 
     Of the run with the lowest seed; of a large matrix the first rows and columns.
 

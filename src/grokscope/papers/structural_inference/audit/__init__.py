@@ -1,8 +1,8 @@
-"""Audit: the paper's statements held against stored runs, each with its numbers. Reads runs, trains nothing."""
+"""Audit: the paper's statements checked on stored runs, each with its numbers. Reads runs, trains nothing."""
 
-from .base import Statement
+from .base import CheckedStatement, Statement
 from .evidence import Evidence, read_evidence
 from .replay import Replay
-from .statements import Audit, audit, judge
+from .statements import Audit, audit, check
 
-__all__ = ["Audit", "Evidence", "Replay", "Statement", "audit", "judge", "read_evidence"]
+__all__ = ["Audit", "CheckedStatement", "Evidence", "Replay", "Statement", "audit", "check", "read_evidence"]

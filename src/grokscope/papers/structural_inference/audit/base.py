@@ -1,4 +1,4 @@
-"""What an audit says: one `Statement` of the paper a time, held against one run."""
+"""What an audit consists of: `Statement`s of the paper, each checked on one run."""
 
 from __future__ import annotations
 
@@ -7,22 +7,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-Outcome = Literal["holds", "violated", "not applicable"]
+AuditVerdict = Literal["holds", "violated", "not applicable"]
+
+
+class Statement(NamedTuple):
+    """A numbered statement of the paper, not yet checked."""
+
+    number: str
+    name: str
+
+    def decide(self, true: bool, text: str, **numbers: Any) -> CheckedStatement:
+        verdict: AuditVerdict = "holds" if true else "violated"
+        return CheckedStatement(number=self.number, name=self.name, verdict=verdict, numbers=numbers, text=text)
+
+    def skip(self, why: str, **numbers: Any) -> CheckedStatement:
+        return CheckedStatement(number=self.number, name=self.name, verdict="not applicable", numbers=numbers, text=why)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement:
-    """One statement of the paper and what a run says to it."""
+class CheckedStatement:
+    """One statement of the paper, and what one run shows of it."""
 
     number: str
     """Its number in structural inference."""
     name: str
     """What it is about, in a few words."""
-    verdict: Outcome
+    verdict: AuditVerdict
     numbers: dict[str, Any] = field(default_factory=dict)
-    """What decided it. None is a number that does not exist; `empty` says that the statement asks for nothing here."""
-    words: str
-    """What was seen; for what is not applicable, why."""
+    """What decided it. None is a number that does not exist; `empty` marks a statement that asks for nothing here."""
+    text: str
+    """What the run shows; for a statement that does not apply, why."""
 
     @property
     def empty(self) -> bool:
@@ -35,32 +49,18 @@ class Statement:
         return f"{self.verdict}, empty" if self.verdict == "holds" and self.empty else self.verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that every JSON reader takes."""
+        """Plain data for JSON."""
         return {
             "number": self.number,
             "name": self.name,
             "verdict": self.verdict,
             "numbers": _plain(self.numbers),
-            "words": self.words,
+            "text": self.text,
         }
 
 
-class Claim(NamedTuple):
-    """What is claimed, before a run has been asked."""
-
-    number: str
-    name: str
-
-    def decide(self, true: bool, words: str, **numbers: Any) -> Statement:
-        verdict: Outcome = "holds" if true else "violated"
-        return Statement(number=self.number, name=self.name, verdict=verdict, numbers=numbers, words=words)
-
-    def skip(self, why: str, **numbers: Any) -> Statement:
-        return Statement(number=self.number, name=self.name, verdict="not applicable", numbers=numbers, words=why)
-
-
-def say(value: float | None) -> str:
-    """A number as short as a sentence needs it."""
+def fmt(value: float | None) -> str:
+    """A number to three digits, or to the unit from 1000 on."""
     if value is None:
         return "none"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"

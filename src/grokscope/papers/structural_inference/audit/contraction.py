@@ -12,20 +12,20 @@ import numpy as np
 import torch
 
 from ....models.base import Role
-from ....theory import contraction_bound, contraction_radius, decoupled_growth, sgd_growth
-from .base import Claim, Statement, say
+from ..equations import contraction_bound, contraction_radius, decoupled_growth, effective_decay, sgd_growth
+from .base import CheckedStatement, Statement, fmt
 from .clock import elapsed, learning_rates
 from .evidence import Evidence, Values
 from .steps import obstacle, step_bound
 
-CONTRACTION = Claim("Def. 3.2", "norms contract with λ = η·wd")
+CONTRACTION = Statement("Def. 3.2", "norms contract with λ = η·wd")
 
 ROUNDING = 1e-5
 """Relative, of squared norms logged in float32."""
 MLP = "MLP"
 
 
-def contraction(run: Evidence) -> Statement:
+def contraction(run: Evidence) -> CheckedStatement:
     """Worst ratio of a squared norm to its bound over all evaluations, and how fast norms really fell on the plateau."""
     config = run.config
     if why := obstacle(config.optim):
@@ -42,24 +42,24 @@ def contraction(run: Evidence) -> Statement:
         }
     worst = max(matrices, key=lambda name: float(matrices[name]["worst_ratio"]))
     ratio = float(matrices[worst]["worst_ratio"])
-    decay = config.optim.lr * config.optim.weight_decay
+    decay = float(effective_decay(config.optim.lr, config.optim.weight_decay))
     empty = all(found["largest_norm"] < found["radius"] for found in matrices.values())
-    words = f"λ = {say(decay)}. Largest ‖W⁺‖² over its bound: {say(ratio)} ({worst})."
+    text = f"λ = {fmt(decay)}. Largest ‖W⁺‖² over its bound: {fmt(ratio)} ({worst})."
     measured = None
     if MLP in matrices:
         measured = matrices[MLP]["decay_on_plateau"]
         if empty:
-            words += (
-                f" Empty: below the radius sup‖U‖/wd = {say(matrices[MLP]['radius'])} growth is allowed,"
-                f" and the MLP norm stays under {say(matrices[MLP]['largest_norm'])}."
+            text += (
+                f" Empty: below the radius sup‖U‖/wd = {fmt(matrices[MLP]['radius'])} growth is allowed,"
+                f" and the MLP norm stays under {fmt(matrices[MLP]['largest_norm'])}."
             )
         if measured is not None:
             moved = "lost" if measured >= 0 else "gained"
-            words += f" On the plateau the MLP norm {moved} {say(abs(measured))} of itself a step, {say(abs(measured) / decay)} λ."
+            text += f" On the plateau the MLP norm {moved} {fmt(abs(measured))} of itself per step, {fmt(abs(measured) / decay)} λ."
     ratio_to_decay = None if measured is None else measured / decay
     return CONTRACTION.decide(
         ratio <= 1 + ROUNDING,
-        words,
+        text,
         worst_ratio=ratio,
         worst_matrix=worst,
         decay=decay,
@@ -94,12 +94,18 @@ def _worst_ratio(run: Evidence, norms: Values, role: Role, step: float) -> float
     rates = np.where(rates > 0, rates, np.finfo(np.float64).tiny)  # a cosine ends at 0
     decay = config.optim.weight_decay
     growth = _growth(config.optim.kind, torch.from_numpy(rates), decay, step)
-    kept = np.log1p(-rates * decay)
+    kept = np.log1p(-decay_of_steps(rates, decay))
     ends = (run.epochs * config.steps_per_epoch).astype(np.int64)
     compounded = [_compound(kept[a:b], growth[a:b]) for a, b in pairwise(ends)]
     shrunk, grown = (torch.tensor(part, dtype=torch.float64) for part in zip(*compounded, strict=True))
     bound = contraction_bound(torch.from_numpy(squares[:-1]), shrunk, grown).numpy()
     return float((squares[1:] / np.maximum(bound, np.finfo(np.float64).tiny)).max())
+
+
+def decay_of_steps(rates: Values, weight_decay: float) -> Values:
+    """λ of every step, from its learning rate."""
+    decay: Values = effective_decay(torch.from_numpy(rates), weight_decay).numpy()  # type: ignore[union-attr]
+    return decay
 
 
 def _growth(kind: str, rates: torch.Tensor, decay: float, step: float) -> Values:
@@ -131,4 +137,5 @@ def mean_decay(run: Evidence, start: float, end: float) -> float:
     """λ of the MLP, averaged over the steps between two epochs: warm-up and schedule make it vary."""
     rates = learning_rates(run.config, int(run.epochs[-1]))
     spent = elapsed(rates, run.config, np.array([start, end]))
-    return float(spent[1] - spent[0]) * run.config.optim.weight_decay / ((end - start) * run.config.steps_per_epoch)
+    mean_rate = float(spent[1] - spent[0]) / ((end - start) * run.config.steps_per_epoch)
+    return float(effective_decay(mean_rate, run.config.optim.weight_decay))

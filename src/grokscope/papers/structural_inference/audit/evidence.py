@@ -1,4 +1,4 @@
-"""What an audit reads of one run: its settings, its metrics, and its checkpoints replayed."""
+"""What an audit reads of one run: its settings, its metrics, and its replayed checkpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EARLIER = 4096
-"""Pairs of a checkpoint that is not the newest: enough to see the pair condition come."""
+"""Pairs evaluated at a checkpoint that is not the newest: enough to see when the pair condition is met."""
 
 Values = NDArray[np.float64]
 
@@ -32,18 +32,18 @@ NOT_FINITE = "the weights are not finite"
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One run, ready to be held against the paper."""
+    """One run, ready to be checked against the paper."""
 
     id: str
     config: RunConfig
     metrics: pd.DataFrame
-    """One row an evaluation, all of it finite."""
+    """One row per evaluation, all of it finite."""
     replays: tuple[Replay, ...] = ()
     """Kept checkpoints and the newest one, oldest first."""
     obstacle: str = ""
     """Why there is no replay, where there is none."""
     pairs: int = 0
-    """How many pairs were looked at in the newest checkpoint; a sample of `EARLIER` of them in the others."""
+    """How many pairs were evaluated in the newest checkpoint; in the others a sample of `EARLIER` of them."""
     exhaustive: bool = False
     """Whether those are all pairs that begin with a test input."""
 
@@ -100,14 +100,14 @@ class Evidence:
 
 
 def read_evidence(run: RunInfo) -> Evidence:
-    """Metrics and replayed checkpoints of one run; StoreError for a run that has none of the one or the other."""
+    """Metrics and replayed checkpoints of one run; StoreError for a run that has no metrics or no checkpoint."""
     stored = StoredRun(run)
     config, metrics = stored.config, finite_rows(stored.metrics)
     if metrics.empty:
         raise StoreError(f"run {run.id} has no measurements yet")
     if "bound" not in metrics or "D" not in metrics:
         raise StoreError(
-            f"run {run.id} has no attention with known informative tokens: the theory says nothing about it"
+            f"run {run.id} has no attention or no informative-token labels: the theory does not apply to it"
         )
     saved = stored.epochs
     if not saved:
@@ -117,8 +117,8 @@ def read_evidence(run: RunInfo) -> Evidence:
         reason = LAYERS if getattr(config.model, "layers", 1) > 1 else NO_PAIRS
         return Evidence(id=run.id, config=config, metrics=metrics, obstacle=reason)
     few = pairs.sample(EARLIER)
-    looked = [_replay(stored, epoch, pairs if epoch == saved[-1] else few) for epoch in saved]
-    replays = [found for found in looked if found is not None]
+    found = [_replay(stored, epoch, pairs if epoch == saved[-1] else few) for epoch in saved]
+    replays = [one for one in found if one is not None]
     return Evidence(
         id=run.id,
         config=config,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import Claim, Statement, say
+from .base import CheckedStatement, Statement, fmt
 from .evidence import Evidence
 
-LEMMA = Claim("Lemma 5.1", "attention gradient under its bound")
+LEMMA = Statement("Lemma 5.1", "attention gradient under its bound")
 
 ROUNDING = {"float32": 1e-4, "tf32": 1e-2, "bf16": 1e-2}
 """By how much the ratio may exceed 1, by the precision of the run's matrix products."""
 
 
-def starvation(run: Evidence) -> Statement:
+def starvation(run: Evidence) -> CheckedStatement:
     """Was the measured gradient ever above the bound?"""
     if run.config.constraint.attention != "learned":
         return LEMMA.skip("attention is frozen: no gradient reaches its logits")
@@ -28,9 +28,9 @@ def starvation(run: Evidence) -> Statement:
         "ratio_closed_median": float(np.median(closed)),
         "evaluations": len(tight),
     }
-    words = (
-        f"Measured over bound: at most {say(float(tight[worst]))} (epoch {int(run.epochs[worst])}), median"
-        f" {say(float(np.median(tight)))}; over the paper's closed form at most {say(float(closed.max()))},"
-        f" median {say(float(np.median(closed)))}; {len(tight)} evaluations."
+    text = (
+        f"Measured over bound: at most {fmt(float(tight[worst]))} (epoch {int(run.epochs[worst])}), median"
+        f" {fmt(float(np.median(tight)))}; over the paper's closed form at most {fmt(float(closed.max()))},"
+        f" median {fmt(float(np.median(closed)))}; {len(tight)} evaluations."
     )
-    return LEMMA.decide(bool(tight[worst] <= 1 + ROUNDING[run.config.precision]), words, **numbers)
+    return LEMMA.decide(bool(tight[worst] <= 1 + ROUNDING[run.config.precision]), text, **numbers)

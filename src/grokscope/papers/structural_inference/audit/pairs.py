@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ....config import RunConfig
 
 LIMIT = 2**16
-"""Most pairs that are looked at; where there are more, inputs and changes are sampled."""
+"""Most pairs that are evaluated; where there are more, inputs and changes are sampled."""
 FEWEST_INPUTS = 64
 """Of a task with very many tokens, changes are sampled before there are fewer inputs than this."""
 
@@ -31,7 +31,7 @@ class Pairs(NamedTuple):
     """Test inputs, and for some of them the same input with another token at an informative position."""
 
     inputs: Examples
-    """The whole test set, with one label an input."""
+    """The whole test set, with one label per input."""
     first: Int[Tensor, "pair"]
     """Which input the pair begins with."""
     tokens: Int[Tensor, "pair position"]
@@ -42,7 +42,7 @@ class Pairs(NamedTuple):
     """Whether these are all pairs that begin with a test input."""
 
     def sample(self, most: int) -> Pairs:
-        """At most so many of the pairs, spread evenly over all changes and inputs."""
+        """At most `most` of the pairs, spread evenly over all changes and inputs."""
         if len(self.first) <= most:
             return self
         pick = torch.linspace(0, len(self.first) - 1, most).round().long()

@@ -7,19 +7,19 @@ from typing import Any
 import torch
 
 from ....priors.kl import KL
-from ....theory import free_decay_time, plateau_length
-from .base import Claim, Statement, say
+from ..equations import free_decay_time, plateau_length
+from .base import CheckedStatement, Statement, fmt
 from .contraction import mean_decay
 from .evidence import Evidence
 
-LENGTH = Claim("Eq. 5", "least length of the plateau")
-PHASES = Claim("§5.1", "four phases, and the train loss rises in the third")
+LENGTH = Statement("Eq. 5", "least length of the plateau")
+PHASES = Statement("§5.1", "four phases, and the train loss rises in the third")
 
 BUMP = 1.005
 """Train loss over its minimum on the plateau from which it counts as risen."""
 
 
-def plateau(run: Evidence) -> Statement:
+def plateau(run: Evidence) -> CheckedStatement:
     """Is t_c − t_mem at least (2/λ) log(‖θ_mem‖ / r_max)?"""
     span, optim = run.phases.plateau, run.config.optim
     if why := _unfit(run):
@@ -30,18 +30,18 @@ def plateau(run: Evidence) -> Statement:
         return LENGTH.skip(_sentence(run, 1))
     decay = mean_decay(run, span.start, span.end)
     if not 0 < decay < 1:
-        return LENGTH.skip(f"λ = {say(decay)} is not between 0 and 1")
+        return LENGTH.skip(f"λ = {fmt(decay)} is not between 0 and 1")
     measured = (span.end - span.start) * run.config.steps_per_epoch
     norm, ceiling = run.at("mlp_norm", span.start), run.norm_range[1]
     at_memory, at_most = (torch.tensor(value, dtype=torch.float64) for value in (norm, ceiling))
     least, free = (time(at_memory, at_most, decay).item() for time in (plateau_length, free_decay_time))
     ended = "" if run.phases.t_c is not None else ", ended by grokking"
-    words = (
-        f"Plateau of {say(measured)} steps (epochs {span.start} to {span.end}{ended}) against at least {say(least)}"
-        f" (λ = {say(decay)}, ‖θ_mem‖ = {say(norm)}, r_max = {say(ceiling)}); decay alone takes {say(free)}."
+    text = (
+        f"Plateau of {fmt(measured)} steps (epochs {span.start} to {span.end}{ended}) against at least {fmt(least)}"
+        f" (λ = {fmt(decay)}, ‖θ_mem‖ = {fmt(norm)}, r_max = {fmt(ceiling)}); decay alone takes {fmt(free)}."
     )
     if least <= 0:
-        words += " Empty: the norm was within the shell when the training set was memorised."
+        text += " Empty: the norm was within the shell when the training set was memorised."
     numbers = {
         "plateau": measured,
         "least": least,
@@ -53,10 +53,10 @@ def plateau(run: Evidence) -> Statement:
         "ended_by": "t_c" if run.phases.t_c is not None else "t_grok",
         "empty": least <= 0,
     }
-    return LENGTH.decide(measured >= least, words, **numbers)
+    return LENGTH.decide(measured >= least, text, **numbers)
 
 
-def phases(run: Evidence) -> Statement:
+def phases(run: Evidence) -> CheckedStatement:
     """Are all four phases found by the written rule, and does the train loss rise before grokking?"""
     found = run.phases
     numbers: dict[str, Any] = {

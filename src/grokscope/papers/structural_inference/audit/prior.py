@@ -1,6 +1,6 @@
 """Thm 5.2 on a run with the oracle prior: does D fall as fast as Eq. 52 says, and is the delay as short as Eq. 7 says?
 
-β̃ is "proportional to ηβ" in the paper. Here β̃ = ηβ a step, the learning rate and the strength of that step; for two
+β̃ is "proportional to ηβ" in the paper. Here β̃ = ηβ per step, the learning rate and the strength of that step; for two
 informative positions the constant of Lemma D.1 is 1, so this is also what its proof gives for plain gradient descent on logits.
 """
 
@@ -10,19 +10,19 @@ import numpy as np
 import torch
 
 from ....priors.kl import KL
-from ....theory import delay_bound, divergence_envelope, sparse_divergence_envelope
-from .base import Claim, Statement, say
+from ..equations import delay_bound, divergence_envelope, sparse_divergence_envelope
+from .base import CheckedStatement, Statement, fmt
 from .clock import elapsed, prior_speed
 from .evidence import Evidence, Values
 
-ENVELOPE = Claim("Eq. 52", "D decays exponentially with β̃ = ηβ")
-DELAY = Claim("Eq. 7, 53", "most delay that the prior leaves")
+ENVELOPE = Statement("Eq. 52", "D decays exponentially with β̃ = ηβ")
+DELAY = Statement("Eq. 7, 53", "most delay that the prior leaves")
 
 SLACK = 1e-5
 """Relative rounding of D, logged in float32."""
 
 
-def envelope(run: Evidence) -> Statement:
+def envelope(run: Evidence) -> CheckedStatement:
     """Is D_t ≤ D_0 exp(−Σ β̃) at every evaluation?"""
     if why := unfit(run):
         return ENVELOPE.skip(why)
@@ -49,21 +49,21 @@ def envelope(run: Evidence) -> Statement:
         "evaluations": len(epochs),
         "worst_ratio_sparse": float((measured / sparse).max()),
     }
-    words = (
-        f"β̃ = {say(speed)} a step; D fell from {say(float(measured[0]))} at first by {say(early)} a step"
-        f" ({say(early / speed)} β̃), over the whole run by {say(late)}, to {say(float(measured[-1]))}."
+    text = (
+        f"β̃ = {fmt(speed)} per step; D fell from {fmt(float(measured[0]))} at first by {fmt(early)} per step"
+        f" ({fmt(early / speed)} β̃), over the whole run by {fmt(late)}, to {fmt(float(measured[-1]))}."
     )
     if len(over):
-        words += (
+        text += (
             f" Above the envelope at {len(over)} of {len(epochs)} evaluations, first at epoch {int(epochs[over[0]])},"
-            f" at most {say(float(ratio.max()))} times."
+            f" at most {fmt(float(ratio.max()))} times."
         )
     else:
-        words += f" Below the envelope at all {len(epochs)} evaluations."
-    return ENVELOPE.decide(not len(over), words, **numbers)
+        text += f" Below the envelope at all {len(epochs)} evaluations."
+    return ENVELOPE.decide(not len(over), text, **numbers)
 
 
-def delay(run: Evidence) -> Statement:
+def delay(run: Evidence) -> CheckedStatement:
     """Did the run grok within (1/β̃) log(D_0 / δ_nec) steps after it memorised?"""
     if why := unfit(run):
         return DELAY.skip(why)
@@ -71,7 +71,7 @@ def delay(run: Evidence) -> Statement:
     if delta is None:
         return DELAY.skip(run.obstacle or "γ = 0, so δ_nec is unbounded")
     if delta <= 0:
-        return DELAY.skip(f"γ = {say(run.gamma)} is not below 1/k, so no D is small enough", delta_nec=delta)
+        return DELAY.skip(f"γ = {fmt(run.gamma)} is not below 1/k, so no D is small enough", delta_nec=delta)
     epochs, measured, _ = divergence_so_far(run)
     if not measured[0] > 0:
         return DELAY.skip("D was 0 from the start", delta_nec=delta)
@@ -91,19 +91,19 @@ def delay(run: Evidence) -> Statement:
         "t_delta": int(crossed[0]) if len(crossed) else None,
         "empty": needed <= 0,
     }
-    limit = f"more than the {last}" if bound is None else say(bound)
-    words = f"D_0 = {say(float(measured[0]))}, δ_nec = {say(delta)}: at most {limit} epochs; "
+    limit = f"more than the {last}" if bound is None else fmt(bound)
+    text = f"D_0 = {fmt(float(measured[0]))}, δ_nec = {fmt(delta)}: at most {limit} epochs; "
     if t_grok is None:
-        words += f"not grokked {waited} epochs after memorising." if t_mem is not None else f"not grokked by {last}."
+        text += f"not grokked {waited} epochs after memorising." if t_mem is not None else f"not grokked by {last}."
         return (
-            DELAY.decide(False, words, **numbers)
+            DELAY.decide(False, text, **numbers)
             if bound is not None and waited > bound
-            else DELAY.skip(words, **numbers)
+            else DELAY.skip(text, **numbers)
         )
-    words += f"grokked {max(waited, 0)} epochs after memorising (epoch {t_grok})."
+    text += f"grokked {max(waited, 0)} epochs after memorising (epoch {t_grok})."
     if needed <= 0:
-        words += " D was below δ_nec from the start, so the bound leaves no delay at all."
-    return DELAY.decide(bound is None or waited <= bound, words, **numbers)
+        text += " D was below δ_nec from the start, so the bound leaves no delay at all."
+    return DELAY.decide(bound is None or waited <= bound, text, **numbers)
 
 
 def unfit(run: Evidence) -> str:

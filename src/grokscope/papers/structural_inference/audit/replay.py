@@ -1,4 +1,4 @@
-"""A checkpoint, looked at again: what Thm 4.3 calls c, L_max and Δ_emb, and the attention of the net, as numbers.
+"""A checkpoint, evaluated again: what Thm 4.3 calls c, L_max and Δ_emb, and the attention of the network, as numbers.
 
 All in float64. With several heads attention is their mean and γ is divided by their number: Eq. 16 adds up over heads, so
 Σ_heads (α_j + α'_j) ≥ c / (L_max Δ_emb) (Conj. E.2). With one head that is the paper's γ.
@@ -14,16 +14,8 @@ import torch
 
 from ....priors.base import pooled_log_attention
 from ....tasks import Examples
-from ....theory import (
-    centroid,
-    divergence,
-    least_mass,
-    necessary_divergence,
-    oracle_target,
-    output_separation,
-    sampled_lipschitz,
-    threshold,
-)
+from ....theory import divergence, least_mass, oracle_target
+from ..equations import centroid, necessary_divergence, output_separation, sampled_lipschitz, threshold
 
 if TYPE_CHECKING:
     from torch import Tensor

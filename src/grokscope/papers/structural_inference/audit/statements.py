@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....store import RunInfo
-from .base import Statement
+from .base import CheckedStatement
 from .contraction import contraction
 from .evidence import Evidence, read_evidence
 from .gradient import starvation
@@ -15,7 +15,7 @@ from .plateau import phases, plateau
 from .prior import delay, envelope
 from .separation import conditions, corollary, decoupling
 
-STATEMENTS: tuple[Callable[[Evidence], Statement], ...] = (
+STATEMENTS: tuple[Callable[[Evidence], CheckedStatement], ...] = (
     decoupling,
     conditions,
     corollary,
@@ -30,20 +30,20 @@ STATEMENTS: tuple[Callable[[Evidence], Statement], ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """One run and what it says to each statement."""
+    """One run with every statement checked on it."""
 
     evidence: Evidence
-    statements: tuple[Statement, ...]
+    statements: tuple[CheckedStatement, ...]
 
     def to_dict(self) -> dict[str, Any]:
         return {"run": self.evidence.id, "statements": [statement.to_dict() for statement in self.statements]}
 
 
-def judge(evidence: Evidence) -> Audit:
-    """Hold every statement against a run already read."""
+def check(evidence: Evidence) -> Audit:
+    """Check every statement on a run already read."""
     return Audit(evidence=evidence, statements=tuple(statement(evidence) for statement in STATEMENTS))
 
 
 def audit(run: RunInfo) -> Audit:
-    """Replay a stored run's checkpoints and hold every statement against it."""
-    return judge(read_evidence(run))
+    """Replay a stored run's checkpoints and check every statement on it."""
+    return check(read_evidence(run))

@@ -11,7 +11,7 @@ from ....optim.adamw import AdamW
 from ....optim.lion import Lion
 from ....optim.muon import Muon
 from ....optim.sgd import SGD
-from ....theory import adamw_step_bound_exact, lion_step_bound, muon_step_bound
+from ..equations import adamw_step_bound_exact, effective_decay, lion_step_bound, muon_step_bound
 
 if TYPE_CHECKING:
     from ....models import Parameter
@@ -23,8 +23,8 @@ def obstacle(optim: Optimizer) -> str:
     kind = type(optim)
     if kind not in (SGD, AdamW, Muon, Lion):
         return f"no step bound is known for optimizer {optim.kind}"
-    if not 0 < optim.lr * optim.weight_decay < 1:
-        return f"λ = η·wd = {optim.lr * optim.weight_decay:g} is not between 0 and 1"
+    if not 0 < (decay := float(effective_decay(optim.lr, optim.weight_decay))) < 1:
+        return f"λ = η·wd = {decay:g} is not between 0 and 1"
     if isinstance(optim, SGD) and optim.momentum:
         return "Prop. B.1 is about SGD without momentum"
     if isinstance(optim, SGD) and not optim.clip:

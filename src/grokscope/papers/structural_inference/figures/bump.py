@@ -10,17 +10,18 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator, NullFormatter, StrMethodFormatter
 
 from ....figures.data import RunCurves, Values, by_arm, need
-from ....figures.layout import legend, subtitle
-from ....figures.style import PAGE_WIDTH, arm_colours, styled
+from ....figures.panels import legend, subtitle
+from ....figures.registry import figures
+from ....figures.style import PAGE_WIDTH, arm_colours
 
 EARLIEST = 0.4
 """Of the time of grokking; what lies before is not drawn."""
 DOTS = (0, (2, 2))
 
 
-@styled
+@figures.register("si-bump", needs="train_loss", standard=False, title="Train loss before grokking")
 def loss_before_grokking(runs: Sequence[RunCurves]) -> Figure:
-    """A panel an arm, a line a run: train loss over its minimum between memorisation and grokking, against epoch / t_grok."""
+    """One panel per arm, one line per run: train loss over its minimum since memorisation, against epoch / t_grok."""
     need(runs, "train_loss")
     arms = by_arm(runs)
     colours = arm_colours(list(arms))

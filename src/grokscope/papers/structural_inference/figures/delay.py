@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from ....figures.layout import legend, short_number
+from ....figures.panels import legend, short_number
 from ....figures.style import COLUMN_WIDTH, PAGE_WIDTH, arm_colours, styled
 
 GREY = "#666666"
@@ -30,11 +30,11 @@ def delay_against(
 ) -> Figure:
     """A panel for each `panel`, a colour for each `series`: the time of every run against `x`, and the median at each x.
 
-    points   a row a run: panel, series, x, t_grok (missing if it never grokked) and epoch, its last
+    points   one row per run: panel, series, x, t_grok (missing if it never grokked) and epoch, its last
     name     what x is, for the axis
     what     what stands in t_grok, for the axis
     laws     by panel, where known: start, slope and floor (None without one) of t = max(floor, start + slope·x)
-    ticks    names of x = 0, 1, 2 …, where it is no number; otherwise x has a log scale
+    ticks    names of x = 0, 1, 2 …, where it is not a number; otherwise x has a log scale
     """
     panels = dict(iter(points.groupby("panel", sort=False)))
     colours = arm_colours(list(dict.fromkeys(points["series"])))

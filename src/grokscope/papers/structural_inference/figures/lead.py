@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
-from ....figures.layout import log_epochs
-from ....figures.style import PAGE_WIDTH, SMALL, arm_colours, styled
+from ....figures.panels import log_epochs
+from ....figures.registry import figures
+from ....figures.style import PAGE_WIDTH, SMALL, arm_colours
+
+if TYPE_CHECKING:
+    from ....store.results import Results
 
 LATE = "#D55E00"
 """Of runs in which accuracy comes first."""
@@ -20,12 +26,13 @@ NEAR = 100
 """Epochs around 0 in which the scale of leads is linear."""
 
 
-@styled
-def lead_of_attention(runs: pd.DataFrame) -> Figure:
-    """A line a run: left, when D has fallen and when accuracy has risen; right, by how many epochs D leads.
+@figures.register("si-lead", takes="results", title="Structure before accuracy")
+def lead_of_attention(results: Results) -> Figure:
+    """One line per run: left, when D has fallen and when test accuracy has risen; right, by how many epochs D leads.
 
-    runs   a row a run with arm, t_condensed and t_half (both missing where the run did not generalise)
+    Of each run arm, t_condensed and t_half, both missing where the run did not generalise.
     """
+    runs = results.runs
     arms = dict(iter(runs.groupby("arm", sort=False)))
     colours = arm_colours(list(arms))
     shown = {arm: own.dropna(subset=["t_half"]).sort_values("t_half") for arm, own in arms.items()}

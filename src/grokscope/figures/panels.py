@@ -1,0 +1,209 @@
+"""Panels, axes and lines that the figures share."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerTuple
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from numpy.typing import NDArray
+
+from ..analysis import unfinished, unreached
+from .data import RunCurves, by_arm, middle, together
+from .style import COLUMN_WIDTH, PAGE_WIDTH, SMALL
+
+Panels = NDArray[np.object_]
+LETTER = 0.052
+"""Approximate width of a letter in a legend, in inches."""
+HANDLE = 0.45
+"""Width of a legend entry without its letters, in inches."""
+
+
+def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure, Panels]:
+    """A figure with a column of panels for each arm, and its axes as an array [row, arm].
+
+    `rows` gives what each row shows and its height in inches. At most three arms stand side by side (narrower panels
+    cannot be read in print); more continue below. All panels share log epochs, and the panels of a row share their scale.
+    """
+    arms = list(by_arm(runs))
+    columns = 2 if len(arms) in (2, 4) else min(len(arms), 3)
+    lines = math.ceil(len(arms) / columns)
+    width = {1: COLUMN_WIDTH, 2: 5.2, 3: PAGE_WIDTH}[columns]
+    figure = Figure(figsize=(width, lines * (sum(rows.values()) + 0.45) + 0.55))
+    grid = figure.add_gridspec(lines * len(rows), columns, height_ratios=list(rows.values()) * lines)
+    axes = np.empty((len(rows), len(arms)), dtype=object)
+    for arm, name in enumerate(arms):
+        line, column = divmod(arm, columns)
+        for row, label in enumerate(rows):
+            place = grid[line * len(rows) + row, column]
+            ax = axes[row, arm] = figure.add_subplot(place, sharex=axes[0, 0], sharey=axes[row, 0])
+            ax.tick_params(labelleft=column == 0, labelbottom=row == len(rows) - 1)
+            ax.tick_params(
+                axis="x", which="minor", labelbottom=False
+            )  # empty labels would still be measured by the layout
+            ax.set_ylabel(label if column == 0 else "")
+        axes[0, arm].set_title(wrapped(name, 30), pad=19)
+        axes[-1, arm].set_xlabel("epoch")
+    log_epochs(axes[0, 0], *all_epochs(runs))
+    return figure, axes
+
+
+def subtitle(ax: Axes, text: str) -> None:
+    """A small line between the title of a panel (made by `panels`) and the panel."""
+    ax.annotate(text, (0, 1), (0, 9), xycoords="axes fraction", textcoords="offset points", size=SMALL, va="bottom")
+
+
+def log_epochs(ax: Axes, first: float, last: float) -> None:
+    """A log axis of epochs; the shorter its range, the more of its ticks are labelled."""
+    ax.set_xscale("log")
+    ax.set_xlim(first, last)
+    ratio = last / first
+    labelled = (1,) if ratio >= 100 else (1, 2, 5) if ratio >= 8 else (1, 1.5, 2, 3, 4, 5, 6, 8)
+    ax.xaxis.set_major_locator(LogLocator(subs=labelled, numticks=12))
+    ax.xaxis.set_major_formatter(FuncFormatter(short_number))
+    ax.xaxis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=12))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def linear_epochs(ax: Axes, last: float) -> None:
+    """A linear axis of epochs, from 0."""
+    ax.set_xscale("linear")
+    ax.set_xlim(0, last)
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.xaxis.set_major_formatter(FuncFormatter(short_number))
+
+
+def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
+    """The first epoch a log axis can show, and the last of all runs (further right where they are one and the same)."""
+    epochs = [run.series("epoch")[0] for run in runs]
+    first = min((float(e.min()) for e in epochs if e.size), default=1.0)
+    return first, max(max((float(e.max()) for e in epochs if e.size), default=10.0), 2 * first)
+
+
+def log_values(ax: Axes) -> None:
+    """A log axis for a metric already drawn; values that are not above 0 are omitted.
+
+    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure.
+    """
+    ax.set_yscale("log", nonpositive="mask")
+    low, high = ax.get_ylim()
+    if high >= 100 * low:
+        ax.yaxis.set_minor_locator(NullLocator())
+
+
+def short_number(value: float, tick: int | None = None) -> str:
+    """1, 20, 500, 1k, 2.5k, 10k, 1M: short labels for epochs; the signature is that of a tick formatter."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
+def draw_seeds(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, label: str, **line: Any) -> None:
+    """One metric of one arm: a thin line per seed under their median, with a band from the lowest seed to the highest.
+
+    Median and band are over seeds at each epoch (see `together` for runs that stopped). One or two runs are drawn as
+    they are: the median of two would be a third curve that no run went through.
+    """
+    epochs, values = together(runs, column)
+    with_median = len(values) > 2
+    for count, run in enumerate(runs):
+        own = {"lw": 0.5, "alpha": 0.55} if with_median else {"label": label if count == 0 else None, **line}
+        ax.plot(*run.series(column), color=colour, zorder=2, **{"ls": line.get("ls", "-"), **own})
+    if with_median:
+        ax.fill_between(epochs, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, lw=0, zorder=1.5)
+        ax.plot(epochs, np.median(values, axis=0), color=colour, label=label, zorder=3, **line)
+
+
+def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, colours: Mapping[str, str], **line: Any) -> None:
+    """One metric of all arms in one panel; a dot on a run's line where it grokked."""
+    for name, members in by_arm(runs).items():
+        draw_seeds(ax, members, column, colours[name], name, **line)
+        for run in members:
+            if run.t_grok:
+                height = np.interp(run.t_grok, *run.series(column))
+                ax.plot(run.t_grok, height, "o", color=colours[name], mec="white", mew=0.6, zorder=4, gid="grokking")
+
+
+def overlay_entries(runs: Sequence[RunCurves], colours: Mapping[str, str]) -> list[tuple[Line2D, str]]:
+    """The legend entries of `overlay`: one line per arm, and the dot where there is one."""
+    lines = [(Line2D([], [], color=colour), name) for name, colour in colours.items()]
+    dot = Line2D([], [], color="#666666", ls="", marker="o", mec="white", mew=0.6)
+    return lines + [(dot, "grokking")] * any(run.t_grok for run in runs)
+
+
+def arm_handle(colours: Iterable[str]) -> tuple[Line2D, ...]:
+    """A legend line in the colours of the arms, for what is drawn in the colour of its arm."""
+    return tuple(Line2D([], [], color=colour) for colour in list(colours)[:4])
+
+
+def wrapped(text: str, width: int) -> str:
+    """The text wrapped to as few lines as fit the width, of about equal length."""
+    lines = textwrap.wrap(text, width, break_long_words=False)
+    while width > 1 and len(narrower := textwrap.wrap(text, width - 1, break_long_words=False)) == len(lines):
+        lines, width = narrower, width - 1
+    return "\n".join(lines)
+
+
+def legend(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
+    """One legend under all panels, in as few and even lines as fit; a tuple of handles is drawn as one line.
+
+    The figure grows with a legend of more than two lines.
+    """
+    handles, labels = zip(*entries, strict=True)
+    labels = tuple(wrapped(label, 48) for label in labels)
+    lines = next(lines for lines in range(1, len(labels) + 1) if _fits(labels, lines, figure.get_figwidth()))
+    columns = [labels[first : first + lines] for first in range(0, len(labels), lines)]
+    height = max(map(_legend_height, columns))
+    figure.set_figheight(figure.get_figheight() + max(0.0, height - _legend_height(["", ""])))
+    handler = {tuple: HandlerTuple(ndivide=None, pad=0)}
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(columns), handler_map=handler)
+
+
+def legend_beside(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
+    """A legend to the right of the panels, long names wrapped. The figure grows a little for it; a much longer one goes below."""
+    handles, labels = zip(*entries, strict=True)
+    labels = tuple(wrapped(label, 22) for label in labels)
+    height = _legend_height(labels) + 0.1
+    if height > 1.3 * figure.get_figheight():
+        legend(figure, entries)
+        return
+    figure.set_figheight(max(figure.get_figheight(), height))
+    figure.legend(handles, labels, loc="outside right upper")
+
+
+def _fits(labels: Sequence[str], lines: int, width: float) -> bool:
+    """Whether a legend with this many lines fits the width of the figure; a single column always does."""
+    columns = [labels[first : first + lines] for first in range(0, len(labels), lines)]
+    widest = [max(len(line) for label in column for line in label.splitlines()) for column in columns]
+    return len(columns) == 1 or sum(LETTER * letters + HANDLE for letters in widest) <= width
+
+
+def _legend_height(labels: Sequence[str]) -> float:
+    """Height of these labels below each other, in inches."""
+    lines = sum(1 + label.count("\n") for label in labels)
+    return (1.25 * lines + 0.35 * len(labels) + 1.0) * SMALL / 72
+
+
+def outcome(runs: Sequence[RunCurves]) -> str:
+    """The outcome of the runs of one arm, as text."""
+    waiting = [run for run in runs if run.t_grok is None]
+    last = max(run.last_epoch for run in runs)
+    at = middle(runs).t_grok
+    if len(runs) == 1:
+        return unreached(runs[0].status, last, "grokked") if at is None else f"grokked at epoch {at:,}"
+    words = f"{len(runs) - len(waiting)} of {len(runs)} grokked"
+    words += f" by epoch {last:,}" if at is None else f", middle seed at {at:,}"
+    return words + unfinished(run.status for run in waiting)
+
+
+def outcomes(runs: Sequence[RunCurves]) -> dict[str, str]:
+    """The outcome of each arm, as text."""
+    return {arm: outcome(members) for arm, members in by_arm(runs).items()}

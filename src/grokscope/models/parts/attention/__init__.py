@@ -1,0 +1,5 @@
+"""Attention: how queries and keys become weights over positions."""
+
+from .base import Attention, attentions
+
+__all__ = ["Attention", "attentions"]

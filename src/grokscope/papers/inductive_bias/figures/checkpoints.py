@@ -1,0 +1,31 @@
+"""What probes found in checkpoints, as curves with one row per checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+
+from ....experiments.collect import curves_from
+from ....figures import RunCurves
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ....store.results import Results
+
+
+def checkpoint_curves(results: Results, table: pd.DataFrame) -> list[RunCurves]:
+    """What a probe found, as curves: `table` has one row per checkpoint, with columns run and epoch."""
+    ids = results.runs["run"]
+    groups = dict(list(table.groupby("run")))
+    return [replace(curves, metrics=groups[run]) for run, curves in zip(ids, curves_from(results), strict=True)]
+
+
+def draw_checkpoints(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, mark: str) -> None:
+    """One thin line per seed, with a mark at every checkpoint."""
+    for run in runs:
+        (line,) = ax.plot(*run.series(column), color=colour, marker=mark, ms=3, lw=0.8, alpha=0.8, zorder=2)
+        line.set(clip_on=False, gid=column)

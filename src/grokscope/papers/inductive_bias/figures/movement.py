@@ -1,0 +1,58 @@
+"""How features move away from their start, and whether they ever rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ....figures import RunCurves, figures
+from ....figures.data import by_arm, need
+from ....figures.panels import legend, log_values, outcome, panels, subtitle
+from ....figures.phases import mark_time, time_entries
+from ....figures.style import TRAIN_COLOUR, styled
+from .checkpoints import checkpoint_curves, draw_checkpoints
+
+if TYPE_CHECKING:
+    from ....store.results import Results
+
+FEATURES = {
+    "hidden": ("hidden layer", "#0072B2"),
+    "pooled": ("pooled features", "#D55E00"),
+    "embedding": ("embeddings", "#009E73"),
+}
+"""Features by the beginning of their columns: their label and colour."""
+
+
+@figures.register("ib-movement", takes="results", needs="features", title="Movement of features")
+def movement(results: Results) -> Figure:
+    """Above, CKA of features with their start, and test accuracy; below, how far they moved since the checkpoint before."""
+    table = results.probes["features"]
+    moved = {name.replace("previous", "moved"): 1 - table[name] for name in table if name.endswith("_previous")}
+    return feature_movement(checkpoint_curves(results, table.assign(**moved)))
+
+
+@styled
+def feature_movement(checkpoints: Sequence[RunCurves]) -> Figure:
+    """One column per arm: likeness of features to their start above, and how far they moved since the checkpoint before below."""
+    need(checkpoints, "hidden_start")
+    arms = by_arm(checkpoints)
+    rows = {"CKA with start": 1.3, "1 − CKA with previous": 1.3}
+    figure, axes = panels(checkpoints, rows)
+    for arm, members in enumerate(arms.values()):
+        for what, (_, colour) in FEATURES.items():
+            for ax, since in zip(axes[:, arm], ("start", "moved"), strict=True):
+                draw_checkpoints(ax, members, f"{what}_{since}", colour, ".")
+        for run in members:
+            axes[0, arm].plot(*run.series("test_accuracy"), color=TRAIN_COLOUR, lw=0.9, ls="--", zorder=1.5)
+        for ax in axes[:, arm]:
+            mark_time(ax, members, "t_grok")
+        subtitle(axes[0, arm], outcome(members))
+    axes[0, 0].set_ylim(-0.04, 1.04)
+    log_values(axes[1, 0])
+    entries = [(Line2D([], [], color=colour, marker=".", lw=0.9), label) for label, colour in FEATURES.values()]
+    entries.append((Line2D([], [], color=TRAIN_COLOUR, ls="--", lw=0.9), "test accuracy (upper panels)"))
+    legend(figure, [*entries, *time_entries(checkpoints, "t_grok", "grokking")])
+    return figure

@@ -1,0 +1,53 @@
+"""What a training command says of stored runs that were trained with other code or other measures."""
+
+from pathlib import Path
+
+import pytest
+
+from grokscope.cli.notices import notices
+from grokscope.store import RunInfo
+
+
+def info(status="done", *, measures=("fit",), loaded=()):
+    files = [{"path": f"/somewhere/{name}", "sha256": code, "source": code} for name, code in loaded]
+    manifest = {"measures": list(measures), "loaded": files}
+    return RunInfo(id="3f9a", path=Path("3f9a"), status=status, manifest=manifest)
+
+
+def now(*files):
+    return [{"path": f"/elsewhere/{name}", "sha256": code, "source": code} for name, code in files]
+
+
+def test_nothing_is_said_of_runs_that_would_be_the_same():
+    same = info(loaded=[("mine.py", "1")])
+    assert notices([same, info("stopped")], now(("mine.py", "1")), ["fit"]) == []
+    assert notices([], now(("mine.py", "1")), ["fit", "own"]) == []
+
+
+def test_a_measure_added_to_or_missing_from_unfinished_runs():
+    (line,) = notices([info("stopped")], [], ["fit", "confidence"])
+    assert line == "1 unfinished run was measured without confidence so far: its columns begin here"
+    (line,) = notices([info("stopped", measures=["fit", "confidence"])] * 2, [], ["fit"])
+    assert line == "2 unfinished runs were measured with confidence, which is not registered now"
+
+
+def test_a_manifest_that_does_not_know_its_measures_is_not_compared():
+    older = RunInfo(id="3f9a", path=Path("3f9a"), status="done", manifest={})
+    assert notices([older], now(("mine.py", "1")), ["fit", "confidence"]) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        ("done", "mine.py has changed since 2 finished runs were created with it: --again retrains them"),
+        (
+            "stopped",
+            "mine.py has changed since 2 unfinished runs were created: training continues with the code as it is now",
+        ),
+    ],
+)
+def test_code_that_has_changed(status, line):
+    runs = [info(status, loaded=[("mine.py", "1"), ("neighbour.py", "1")])] * 2
+    assert notices(runs, now(("mine.py", "2"), ("neighbour.py", "1")), ["fit"]) == [line]
+    assert notices(runs, now(("mine.py", "2"), ("mine.py", "1")), ["fit"]) == []
+    assert notices(runs, now(("other.py", "2")), ["fit"]) == []
