@@ -52,7 +52,7 @@ def test_one_core_is_one_process_on_a_core_that_may_be_used() -> None:
 
 
 def test_only_marked_tests_are_run() -> None:
-    assert command(CELL, "python")[1:] == [*["-m", "pytest", "-q", "-rfE", "-m"], "matrix and not slow", "-n", "auto"]
+    assert command(CELL, "python")[1:] == ["-m", "pytest", "-q", "-rfE", "-m", "matrix and not slow", "-n", "auto"]
 
 
 @pytest.mark.parametrize(
