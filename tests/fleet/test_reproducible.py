@@ -60,6 +60,7 @@ KINDS = {
     "label noise": replace(BASE, noise=Noise(labels=0.3, redraw="every-step"), batch_size=9),
     "random prior": replace(BASE, prior=NoisePrior(beta=0.3), constraint=Constraints(norm=3.0)),
 }
+FULL = (readout_loss._BLOCK, readout_eval._BLOCK)
 few = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
@@ -122,9 +123,9 @@ def test_threads_and_kills_do_not_matter(kind, threads, outside, kills):
 
 
 def test_the_default_run_does_not_depend_on_threads():
-    """At its own size: several blocks of a thousand examples."""
+    """At its own size, in blocks of their own size."""
     found = []
-    with mock.patch.object(readout_loss, "_BLOCK", 1024), mock.patch.object(readout_eval, "_BLOCK", 1024):
+    with mock.patch.object(readout_loss, "_BLOCK", FULL[0]), mock.patch.object(readout_eval, "_BLOCK", FULL[1]):
         for threads in (1, 2, 3):
             with threads_outside(2), team_of(threads) as team, team.member():
                 found.append(trained(RunConfig(), 2))
