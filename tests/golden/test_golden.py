@@ -60,8 +60,7 @@ def curves(config):
 
 @pytest.mark.parametrize("name", CASES)
 def test_curves_are_reproduced(name):
-    """To 1 %: other instruction sets round differently, which changes these numbers by up to 1e-5 (AVX2 against AVX-512), and other
-    processors may differ by more; Adam's first steps amplify rounding."""
+    """To 1 %: other instruction sets and processors round differently, and Adam's first steps amplify rounding."""
     golden = json.loads(FILE.read_text())[name]
     for row, wanted in zip(curves(CASES[name]), golden, strict=True):
         for column in COLUMNS:
