@@ -17,10 +17,14 @@ import torch
 import torch.nn.functional as F
 
 from ..shapes import Bool, Float, Int
+from .team import block_bounds, each_block
 from .triton import usable_on
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+_BLOCK = 512
+"""Examples per block on a CPU: what is looked up is still in the cache when it is used."""
 
 
 class Plan(NamedTuple):
@@ -120,7 +124,7 @@ def _gather(table: Tensor, index: Tensor) -> Tensor:
         from .triton.lookup import gather
 
         return gather(table, index)
-    return table[index]
+    return F.embedding(index, table)
 
 
 def _pool_forward(table: Tensor, weight: Tensor, index: Tensor) -> Tensor:
@@ -284,7 +288,16 @@ class _Distances(torch.autograd.Function):
             from .triton.lookup import distances
 
             return distances(table, point, row)
-        return (table[row] - point[:, None]).norm(dim=-1)
+        found = table.new_empty(row.shape)
+        blocks = block_bounds(len(row), _BLOCK)
+
+        def block(number: int) -> None:
+            part = slice(*blocks[number])
+            apart = _gather(table, row[part]).sub_(point[part, None])
+            torch.linalg.vector_norm(apart, dim=-1, out=found[part])
+
+        each_block(block, len(blocks))
+        return found
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:

@@ -12,12 +12,13 @@ import torch
 
 from ..shapes import Float, Int
 from .lookup import Plan, _batched, _pool_forward, _pool_weight_backward
+from .readout_loss import FirstLayer
 from .team import block_bounds, each_block
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BLOCK = 512
+_BLOCK = 1024
 """Examples per block on a CPU, as in `readout_loss.py`."""
 
 
@@ -58,11 +59,12 @@ def _one_run(given: list[Tensor], scale: float, to_attention: Tensor | None) -> 
     """Write the cross-entropies, the correct answers and, if wanted, the gradient on attention of one run on a CPU."""
     attention, values, W_in, W_out, W_U, row, labels, loss, correct = given
     blocks = block_bounds(len(labels), _BLOCK)
+    first_layer = FirstLayer(values, W_in, *attention.shape)
 
     def block(number: int) -> None:
         part = slice(*blocks[number])
         x, label = _pool_forward(values, attention[part], row[part]), labels[part, None]
-        active = torch.mm(x, W_in).relu_()
+        active = first_layer(x, attention[part], row[part])
         logits = torch.mm(torch.mm(active, W_out).add_(x), W_U)
         if scale != 1:
             logits.mul_(scale)

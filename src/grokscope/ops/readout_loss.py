@@ -21,9 +21,35 @@ from .team import block_bounds, each_block
 if TYPE_CHECKING:
     from torch import Tensor
 
-_BLOCK = 512
+_BLOCK = 1024
 """Examples per block on a CPU: the output of one product is still in the cache for the next, memory use stays small, and idle
 cores can take blocks."""
+
+
+_LOOK_UP = 4
+"""Cost of adding a weighted table entry, in multiply-adds of a product."""
+
+
+class FirstLayer:
+    """relu(x W_in) of a block of examples on a CPU, either as a product, or from a table of values[row] W_in: there are far fewer
+    rows than examples, and x W_in = Σ_j α_j (values W_in)[row_j]. The shapes alone decide which."""
+
+    def __init__(
+        self, values: Float[Tensor, "rows d"], W_in: Float[Tensor, "d hidden"], examples: int, positions: int
+    ):
+        rows, d = values.shape
+        self.W_in = W_in
+        cheaper = rows * d + _LOOK_UP * examples * positions < examples * d
+        self.table = torch.mm(values, W_in) if cheaper else None
+
+    def __call__(
+        self,
+        x: Float[Tensor, "example d"],
+        attention: Float[Tensor, "example position"],
+        row: Int[Tensor, "example position"],
+    ) -> Float[Tensor, "example hidden"]:
+        hidden = torch.mm(x, self.W_in) if self.table is None else _pool_forward(self.table, attention, row)
+        return hidden.relu_()
 
 
 class _Runs(NamedTuple):
@@ -104,11 +130,12 @@ def _one_run(run: _Runs, scale: float, found: _Found) -> None:
     to_x, label_logs = values.new_empty(examples, d), values.new_empty(examples, 1)
     to_W_in, to_W_out_T, to_W_U = (W.new_empty(len(blocks), *W.shape) for W in (W_in, W_out.mT, W_U))
     minus_one = values.new_full((1, 1), -1.0)
+    first_layer = FirstLayer(values, W_in, examples, length)
 
     def block(number: int) -> None:
         part = slice(*blocks[number])
         x, answer, to_own = _pool_forward(values, attention[part], row[part]), labels[part, None], to_x[part]
-        active = torch.mm(x, W_in).relu_()
+        active = first_layer(x, attention[part], row[part])
         y = torch.mm(active, W_out).add_(x)
         logits = torch.mm(y, W_U) if scale == 1 else torch.mm(y, W_U).mul_(scale)
         torch.log_softmax(logits, -1, out=logits)
@@ -128,11 +155,8 @@ def _one_run(run: _Runs, scale: float, found: _Found) -> None:
     torch.mean(label_logs.squeeze(1), 0, out=found.loss).neg_()
     found.values.copy_(_row_sums(to_x, Plan(row, order, starts), attention, length)).mul_(step)
     found.attention.mul_(step)
-    for whole, parts in ((found.W_in, to_W_in), (found.W_out, to_W_out_T.mT), (found.W_U, to_W_U)):
-        whole.copy_(parts[0])
-        for other in parts[1:]:
-            whole.add_(other)
-        whole.mul_(step)
+    for whole, parts in ((found.W_in, to_W_in), (found.W_out.mT, to_W_out_T), (found.W_U, to_W_U)):
+        torch.mul(parts.sum(0), step, out=whole)
 
 
 def _loss(runs: _Runs, scale: float) -> Float[Tensor, "run"]:

@@ -96,10 +96,15 @@ def each_block(work: Callable[[int], None], blocks: int) -> None:
 
 
 def block_bounds(examples: int, largest: int) -> list[tuple[int, int]]:
-    """Blocks of nearly equal size, none above `largest`, as (begin, end). Depends on the sizes alone."""
-    number = max(1, -(-examples // largest))
-    size = -(-examples // number) if examples else 0
-    return [(begin, min(begin + size, examples)) for begin in range(0, max(examples, 1), max(size, 1))]
+    """Blocks of nearly equal size, none above `largest`, as (begin, end). Depends on the sizes alone. Their number is a multiple
+    of four, or two or one if four would be smaller than 3/8 of `largest`: cores share them evenly."""
+    if not examples:
+        return [(0, 0)]
+    number = 4 * -(-examples // (4 * largest))
+    while number > 1 and examples / number < 0.375 * largest:
+        number //= 2
+    size = -(-examples // number)
+    return [(begin, min(begin + size, examples)) for begin in range(0, examples, size)]
 
 
 @contextmanager
