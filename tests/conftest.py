@@ -18,6 +18,10 @@ settings.load_profile("grokscope")
 
 @pytest.fixture
 def tiny():
+    return tiny_config()
+
+
+def tiny_config():
     """A run small enough to train hundreds of epochs in a second."""
     from grokscope.config import Log, RunConfig
     from grokscope.models.transformer import Transformer
@@ -65,7 +69,7 @@ class Memory:
 
     def __init__(self, saved=None):
         self.saved = saved
-        self.rows, self.saves, self.closed = [], [], False
+        self.rows, self.saves, self.closed, self.reason = [], [], False, ""
 
     def resume(self):
         return self.saved
@@ -74,6 +78,10 @@ class Memory:
         self.rows += rows
         self.saves.append((epoch, status, keep))
         self.saved = (epoch, metadata, tensors)
+
+    def fail(self, reason):
+        self.reason = reason
+        self.close()
 
     def close(self):
         self.closed = True

@@ -34,6 +34,10 @@ class StoreError(GrokscopeError):
     """A run folder that cannot be read, written or locked; the message names the file."""
 
 
+class BusyError(StoreError):
+    """Another process trains the run."""
+
+
 def nearest(word: str, choices: Iterable[str]) -> str:
     """A hint for an unknown name: the closest valid one, or all of them when none is close."""
     choices = sorted(choices)

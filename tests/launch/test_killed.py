@@ -87,10 +87,15 @@ def test_a_killed_fleet_ends_with_the_same_bits(undisturbed, tmp_path, seed):
     unfinished = [run for run in list_runs(tmp_path) if run.status == "stopped"]
     assert any(0 < run.epoch < run.config["epochs"] for run in unfinished)
     finish(tmp_path)
+    compare(undisturbed, tmp_path)
+
+
+def compare(undisturbed, folder):
+    """The same rows and checkpoints, bit for bit."""
     runs = list_runs(undisturbed)
     assert len(runs) == 4
     for run in runs:
-        other = find_run(tmp_path, run.id)
+        other = find_run(folder, run.id)
         assert (other.status, other.epoch) == (run.status, run.epoch)
         a, b = (read_metrics(r).to_pandas().drop(columns=["seconds", "seconds_per_step"]) for r in (run, other))
         assert a.equals(b)
@@ -100,14 +105,27 @@ def test_a_killed_fleet_ends_with_the_same_bits(undisturbed, tmp_path, seed):
             assert all(torch.equal(a[name], b[name]) for name in a)
 
 
-def test_a_second_process_gets_a_clear_error(tmp_path):
-    """The first one holds its runs, and trains no further until it is killed."""
+def test_two_processes_share_the_runs(undisturbed, tmp_path):
+    """The first one holds its runs until it has been waited for, and is then killed; the second trains the others, then these."""
     first = start(tmp_path, block=3)
     wait_for_evaluations(first, 3)
     second = start(tmp_path)
-    out, err = second.communicate()
+    while "waiting for it" not in (line := second.stderr.readline()):
+        assert line, "the second process ended without waiting"
+    assert "being trained by another process" in line
     assert first.poll() is None
     first.kill()
     first.communicate()
-    assert "done" not in out
-    assert "is being trained by another process" in err
+    out, err = second.communicate()
+    assert out.endswith("done\n"), err
+    compare(undisturbed, tmp_path)
+
+
+def test_runs_finished_elsewhere_are_not_trained_again(undisturbed, tmp_path):
+    """Two processes begin with the same jobs: each run is trained once, to its own end."""
+    both = [start(tmp_path), start(tmp_path)]
+    for process in both:
+        out, err = process.communicate()
+        assert out.endswith("done\n"), err
+    compare(undisturbed, tmp_path)
+    assert all(read_metrics(run)["epoch"].to_pylist().count(0) == 1 for run in list_runs(tmp_path))

@@ -86,13 +86,13 @@ def test_workers_take_turns_at_the_display_and_count_all_that_wait(tiny, memory)
     assert max(waiting for _, _, waiting in screen.seen) > 0
 
 
-def test_an_error_stops_every_worker_and_nothing_is_lost(tiny, memory, io_threads):
+def test_an_unexpected_error_stops_every_worker_and_nothing_is_lost(tiny, memory, io_threads):
     reached = threading.Event()
 
     class Failing(memory):
-        def save(self, **what):
+        def resume(self):
             assert reached.wait(600)
-            raise StoreError("disk full")
+            raise RuntimeError("a bug in somebody's task")
 
     class Told:
         def update(self, lanes, waiting):
@@ -102,8 +102,9 @@ def test_an_error_stops_every_worker_and_nothing_is_lost(tiny, memory, io_thread
     other = replace(tiny, task=Modular(p=5, distractors=1, alphabet=2))
     long = Job(config=replace(tiny, epochs=10**9), sink=memory())
     short = Job(config=replace(other, epochs=1), sink=Failing())
-    with pytest.raises(StoreError, match="disk full"):
+    with pytest.raises(RuntimeError, match="a bug"):
         scheduler_of([long, short], lanes=1, progress=Told()).run()
+    assert short.sink.reason == "RuntimeError: a bug in somebody's task"
     assert long.sink.status == "stopped"
     assert 10 <= long.sink.saved[0] < 10**9
     assert long.sink.closed

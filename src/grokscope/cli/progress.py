@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ..config import RunConfig
-    from ..fleet.engine import Lane
+    from ..fleet.lane import Lane
 
 
 class Display:

@@ -7,112 +7,22 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any
 
 import torch
 
-from .data import Batch, lane_data
+from ..errors import BusyError, GrokscopeError
+from ..ops.memory import is_out_of_memory
 from .guard import check_global_states, global_states, no_randomness_at_start
 from .io_pool import IOPool
+from .lane import Failures, FinishedError, Job, Lane, PreparedRun, Progress, Sink, prepare
 from .program import Program
 from .stats import TrainingStats
-from .stopping import Row, StopRule
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from ..config import RunConfig
-    from ..tickets import Origin
-
+from .stopping import StopRule
 
 _SAVING = 0.05
 """Largest fraction of the time spent on saving all lanes."""
-
-
-class Sink(Protocol):
-    """Destination of a run's results; the store provides one."""
-
-    def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
-        """Epoch, metadata and tensors of the last save, if any."""
-
-    def save(
-        self,
-        *,
-        epoch: int,
-        rows: list[Row],
-        tensors: dict[str, Tensor],
-        metadata: dict[str, Any],
-        status: str,
-        keep: bool,
-    ) -> None:
-        """Save the rows measured since the last save, and the state to continue from."""
-
-    def close(self) -> None:
-        """Release the sink; nothing is saved after this call."""
-
-
-@dataclass(kw_only=True)
-class Job:
-    """A run to be trained."""
-
-    config: RunConfig
-    sink: Sink
-    origin: Callable[[], Origin | None] | None = None
-    """Returns the run that the ticket comes from."""
-    target: Callable[[], Tensor | None] | None = None
-    """Returns the target of the prior on the training set if the prior cannot compute it (a teacher's attention)."""
-
-
-class PreparedRun(NamedTuple):
-    """A run ready to be loaded into a lane."""
-
-    saved: tuple[int, dict[str, Any], dict[str, Tensor]] | None
-    data: tuple[Batch, Batch]
-    origin: Origin | None
-
-
-def _prepare(job: Job) -> PreparedRun:
-    saved = job.sink.resume()
-    with no_randomness_at_start():
-        data = lane_data(job.config, job.target() if job.target else None)
-    return PreparedRun(saved, data, job.origin() if job.origin and saved is None else None)
-
-
-@dataclass(kw_only=True)
-class Lane:
-    """A job that is being trained."""
-
-    job: Job
-    stop_rule: StopRule
-    epoch: int = 0
-    next_due: int = 0
-    seconds: float = 0.0
-    rows: list[Row] = field(default_factory=list)
-    """Measured but not saved yet."""
-    last: Row = field(default_factory=dict)
-    status: str = "running"
-    saving: Future[None] | None = None
-    """The last save."""
-    saved: int = 0
-    """Epoch of the last save."""
-
-    @property
-    def unmeasured(self) -> bool:
-        """Whether the evaluation due at this epoch is still missing."""
-        return self.epoch == self.next_due and self.last.get("epoch") != self.epoch
-
-    @property
-    def phase(self) -> int:
-        """Epochs since the last regular evaluation."""
-        return self.epoch % self.job.config.log.every
-
-
-class Progress(Protocol):
-    """Receives the state of all lanes after every evaluation."""
-
-    def update(self, lanes: list[Lane], waiting: int) -> None: ...
 
 
 class Fleet:
@@ -125,6 +35,7 @@ class Fleet:
         lanes: int,
         device: torch.device,
         progress: Progress | None = None,
+        failures: Failures | None = None,
         interrupted: Callable[[], bool] = lambda: False,
         save_every: float = 20.0,
         fleets: Callable[[], int] = lambda: 1,
@@ -136,6 +47,8 @@ class Fleet:
         """Maximum number of lanes. With one lane, jobs may differ in signature: each has its own program."""
         self.device = device
         self.progress = progress
+        self.failures = failures
+        """Without a receiver, the first failure of a run is raised and ends the others."""
         self.interrupted = interrupted
         self.save_every = save_every
         """Minimum number of seconds between saves of all lanes; longer if saving is slow."""
@@ -145,8 +58,10 @@ class Fleet:
         """Opens runs ahead of time and saves them while the device trains."""
         self.prefetched: deque[tuple[Job, Future[PreparedRun]]] = deque()
         """Runs that are being opened."""
-        self.unsaved: list[Future[None]] = []
-        """Saves that are not confirmed yet."""
+        self.unsaved: list[Lane] = []
+        """Lanes, retired ones too, whose last save is not confirmed yet."""
+        self.evicted: list[Job] = []
+        """Jobs that returned to the queue because memory ran out."""
         self.lanes: list[Lane | None] = []
         self.program: Program | None = None
         self.stats = TrainingStats()
@@ -157,7 +72,8 @@ class Fleet:
     def run(self) -> None:
         """Train until every job is finished or the fleet is interrupted, and save everything.
 
-        If memory runs out, the runs in training return to the queue and continue from their last save.
+        A run that cannot be opened or saved ends alone; the others continue. If memory runs out, the runs in training return to
+        the queue and continue from their last save.
         """
         begin: float | None = None
         saved_at, pause = time.monotonic(), self.save_every
@@ -177,13 +93,13 @@ class Fleet:
                     begin = None
                 self._fill()
             self._saved(wait=True)
-        except torch.OutOfMemoryError:
-            active, self.lanes = self._active(), []
-            self._requeue([lane.job for lane in active])
-            raise
-        except Exception:
-            # a run folder failed (locked, damaged, disk full), or the code of a task, model, measure … raised
-            self._rescue()
+        except Exception as error:
+            if is_out_of_memory(error):
+                active, self.lanes = self._active(), []
+                self.evicted += [lane.job for lane in active]
+                self._requeue([lane.job for lane in active])
+            else:  # the code of a task, model, measure … raised
+                self._rescue(error)
             raise
         finally:
             self._requeue([job for job, _ in self.prefetched])
@@ -261,11 +177,12 @@ class Fleet:
         while self.waiting and len(self.prefetched) < max(self.io_pool.io_threads, needed):
             with suppress(IndexError):  # another fleet took the job
                 job = self.waiting.popleft()
-                self.prefetched.append((job, self.io_pool.submit(partial(_prepare, job))))
+                self.prefetched.append((job, self.io_pool.submit(partial(prepare, job))))
         return bool(self.prefetched)
 
     def _load(self, place: int, job: Job, prepared: Future[PreparedRun]) -> bool:
-        """Load a job into a lane. False if it has to wait for the first evaluation of the other lanes."""
+        """Load a job into a lane, unless there is nothing to train or it fails. False if it has to wait for the first evaluation of
+        the other lanes."""
         try:
             saved, data, origin = prepared.result()
             lane = Lane(job=job, stop_rule=StopRule(job.config))
@@ -279,17 +196,43 @@ class Fleet:
                 self.prefetched.appendleft((job, prepared))
                 return False
             if self.program is None or self.limit == 1:
+                self._drop_program()
                 self.program = Program(job.config, self.limit, self.device)
                 self.lanes = [None] * self.limit
             with no_randomness_at_start():
                 self.program.load(place, job.config, data, saved[2] if saved else None, origin)
-        except BaseException as error:
+        except FinishedError:
             job.sink.close()
-            if isinstance(error, torch.OutOfMemoryError):
+            return True
+        except BusyError as error:
+            job.sink.close()
+            if self.failures is None:
+                raise
+            self.failures.busy(job, error)
+            return True
+        except GrokscopeError as error:
+            self._fail(job, error)
+            return True
+        except BaseException as error:
+            if is_out_of_memory(error):
+                job.sink.close()
+                self.evicted.append(job)
                 self.waiting.appendleft(job)
+            elif isinstance(error, Exception):
+                job.sink.fail(_in_words(error))
+            else:
+                job.sink.close()
             raise
         self.lanes[place] = lane
         return True
+
+    def _fail(self, job: Job, error: Exception) -> None:
+        """End one run because of an error; the others continue."""
+        self.lanes = [None if lane is not None and lane.job is job else lane for lane in self.lanes]
+        job.sink.fail(_in_words(error))
+        if self.failures is None:
+            raise error
+        self.failures.failed(job, error)
 
     def _shrink(self) -> None:
         """Build a smaller program for the remaining lanes once idle lanes have cost as much as building it."""
@@ -320,7 +263,7 @@ class Fleet:
             lane.status = status
             self._save(place, lane, status)
 
-    def _rescue(self) -> None:
+    def _rescue(self, error: Exception) -> None:
         """After an error, save every lane whose weights and rows are complete up to its epoch. The other lanes keep their last
         save: a failed evaluation omits a row, and a step that failed half-way leaves weights of no epoch (visible in the step
         counter, or the lane has not advanced since it was loaded or saved)."""
@@ -333,27 +276,41 @@ class Fleet:
                 advanced = lane.epoch > lane.saved and int(self.program.step[place]) == lane.epoch * per_epoch
                 if advanced and not lane.unmeasured:
                     self._save(place, lane, lane.status)
-                    assert lane.saving is not None
-                    lane.saving.result()
+        with suppress(Exception):
+            self._saved(wait=True)
+        if self.limit == 1:  # it is known whose error it is
+            for lane in self._active():
+                lane.job.sink.fail(_in_words(error))
 
     def _save(self, place: int, lane: Lane, status: str, keep: bool = False) -> None:
         assert self.program is not None
-        if lane.saving is not None:
-            lane.saving.result()  # saves of one run are sequential
+        if not self._confirmed(lane, wait=True):  # saves of one run are sequential
+            return
         metadata = {"held_since": lane.stop_rule.held_since, "seconds": lane.seconds}
         state = {"epoch": lane.epoch, "rows": lane.rows, "tensors": self.program.unload(place), "metadata": metadata}
-        lane.saving = self.io_pool.submit(partial(_write, lane.job.sink, state | {"status": status, "keep": keep}))
-        self.unsaved.append(lane.saving)
-        if lane.saving.done():
-            lane.saving.result()
         lane.rows, lane.saved = [], lane.epoch
+        lane.saving = self.io_pool.submit(partial(_write, lane.job.sink, state | {"status": status, "keep": keep}))
+        self.unsaved.append(lane)
+        self._confirmed(lane)
+
+    def _confirmed(self, lane: Lane, wait: bool = False) -> bool:
+        """Whether the last save of a lane is on disk. A lane whose save failed ends."""
+        if lane.saving is None:
+            return True
+        if not (wait or lane.saving.done()):
+            return False
+        saving, lane.saving = lane.saving, None
+        self.unsaved.remove(lane)
+        if (error := saving.exception()) is None:
+            return True
+        assert isinstance(error, Exception)
+        self._fail(lane.job, error)
+        return False
 
     def _saved(self, wait: bool = False) -> bool:
-        """Whether all submitted saves are on disk; raises the error of a failed save."""
-        done = {save for save in self.unsaved if wait or save.done()}
-        self.unsaved = [save for save in self.unsaved if save not in done]
-        for save in done:
-            save.result()
+        """Whether all submitted saves are on disk, or have failed."""
+        for lane in tuple(self.unsaved):
+            self._confirmed(lane, wait)
         return not self.unsaved
 
 
@@ -363,8 +320,12 @@ def _idle_limit(lanes: int) -> float:
 
 
 def _write(sink: Sink, state: dict[str, Any]) -> None:
-    try:
-        sink.save(**state)
-    finally:
-        if state["status"] not in ("running", "stopped"):  # the run is finished
-            sink.close()
+    sink.save(**state)
+    if state["status"] not in ("running", "stopped"):  # the run is finished
+        sink.close()
+
+
+def _in_words(error: Exception) -> str:
+    """One line; errors that are not meant for users name their type."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, GrokscopeError) else f"{type(error).__name__}: {text}"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from typing import Any
 import torch
 
 from ..config import RunConfig, combine
-from ..errors import ConfigError
+from ..errors import ConfigError, StoreError
 from ..fleet import Job, Progress, TrainingStats
 from ..measures import measures
 from ..ops.blas import numerics
@@ -25,11 +23,13 @@ from ..ops.memory import free_memory
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
 from ..store import RunInfo, check_writable, delete_runs, read_run
 from .continued import change_of_numerics
+from .interrupt import graceful_interrupt
 from .plan import USABLE, fitting_lanes, lane_bytes, pack, plan_workers
 from .progress import GuardedProgress
 from .remaining import Notes, print_notes, remaining
 from .scheduler import Group, Scheduler, usable_cores
 from .sink import RunWriter
+from .waiting import wait_for
 
 
 def train(
@@ -85,9 +85,21 @@ def train_all(
         deleted = delete_runs(Path(runs) / id for id in wanted)
         print(f"deleted {deleted} stored run{'s' * (deleted != 1)}; training from scratch", file=sys.stderr)
     left = [wanted[id] for id in remaining(wanted, runs)]
-    if left:
-        _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats())
+    failures: list[tuple[Job, Exception]] = []
+    while left:
+        busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures)
+        left = [wanted[id] for id in remaining({config.id: config for config in wait_for(busy, runs)}, runs)]
+    if failures:
+        raise StoreError(_failed(failures, len(wanted)))
     return [read_run(Path(runs) / id) for id in wanted if (Path(runs) / id).exists()]
+
+
+def _failed(failures: list[tuple[Job, Exception]], requested: int) -> str:
+    job, error = failures[0]
+    first = f"run {job.config.id} failed: {error}"
+    if requested == 1:
+        return str(error)
+    return f"{len(failures)} of {requested} runs failed; the same command tries them again. The first: {first}"
 
 
 def _train_rest(
@@ -98,7 +110,9 @@ def _train_rest(
     progress: Progress | None,
     save_every: float,
     stats: TrainingStats,
-) -> None:
+    failures: list[tuple[Job, Exception]],
+) -> list[RunConfig]:
+    """Train these runs; returns those that other processes train. None if training is interrupted."""
     cores, free = usable_cores(), free_memory(device)
     notes: Notes = {}
     workers = plan_workers(configs, device, cores, lanes)
@@ -129,6 +143,8 @@ def _train_rest(
         finally:
             stats += scheduler.stats
             stats.seconds += time.monotonic() - begin
+        failures += scheduler.failures
+        return [] if interrupted() else [job.config for job in scheduler.skipped]
 
 
 def _group(configs: list[RunConfig], lanes: int, runs: str | Path, device: torch.device, notes: Notes) -> Group:
@@ -140,8 +156,9 @@ def _group(configs: list[RunConfig], lanes: int, runs: str | Path, device: torch
 
     for config in configs:
         group.waiting.append(_job(config, runs, device, now))
-        if change := change_of_numerics(Path(runs) / config.id, now()):
-            notes.setdefault(change, []).append(config.id)
+        with suppress(StoreError):  # a damaged run fails when it is opened
+            if change := change_of_numerics(Path(runs) / config.id, now()):
+                notes.setdefault(change, []).append(config.id)
     return group
 
 
@@ -159,24 +176,3 @@ def _job(config: RunConfig, runs: str | Path, device: torch.device, numerics: Ca
         ),
         origin=lambda: ticket_origin(config, runs),
     )
-
-
-@contextmanager
-def graceful_interrupt() -> Iterator[Callable[[], bool]]:
-    """Context in which Ctrl-C (or SIGTERM) sets a flag that the fleet reads between steps; a second one stops immediately."""
-    asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-
-    def note(number: int, frame: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

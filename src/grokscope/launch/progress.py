@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..fleet.engine import Lane, Progress
+    from ..fleet.lane import Lane, Progress
 
 
 class GuardedProgress:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..config import RunConfig, read_stored
+from ..errors import GrokscopeError
 from ..fleet.stopping import Row, StopRule
 from ..store import FINISHED, RunFolder, read_metrics, read_run
 
@@ -51,6 +52,19 @@ def judged_rows(table: pa.Table) -> list[Row]:
     return rows
 
 
+def settle(folder: RunFolder, config: RunConfig, found: Replay) -> bool:
+    """Whether an open run is finished under the requested settings; if so, its status is set and it is closed.
+
+    found   the stop rule, replayed on its rows
+    """
+    status = found.status
+    if status is None and folder.state.epoch >= config.epochs:
+        status = "done"
+    if not folder.state.finished and status is not None:
+        folder.finish(status)
+    return folder.state.finished
+
+
 Notes = dict[str, list[str]]
 """Notes for the user, each with the ids of the runs that it is about."""
 
@@ -69,17 +83,20 @@ def print_notes(notes: Notes, notify: Callable[[str], None] = _print) -> None:
 def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, notify: Callable[[str], None] = _print) -> list[str]:
     """The ids of `wanted` that are not finished under the requested settings.
 
-    Opening an unfinished run repairs an interrupted write, and fails before anything is trained if another process holds the
-    run. Runs that were trained further than requested are finished; their folders are not changed.
+    Opening an unfinished run repairs an interrupted write. A run that another process trains, or that is damaged, is not finished. Runs that were trained
+    further than requested are finished; their folders are not changed.
 
     notify   called with one line per deviation from the request
     """
     notes: Notes = {}
-    left = [
-        id
-        for id, config in wanted.items()
-        if not _finished(Path(runs) / id, config, lambda text, id=id: notes.setdefault(text, []).append(id))  # type: ignore[misc]
-    ]
+    left = []
+    for id, config in wanted.items():
+        try:
+            if _finished(Path(runs) / id, config, lambda text, id=id: notes.setdefault(text, []).append(id)):  # type: ignore[misc]
+                continue
+        except GrokscopeError:
+            pass  # busy or damaged: raised again when it is opened for training, and does not stop the others
+        left.append(id)
     print_notes(notes, notify)
     return left
 
@@ -104,13 +121,7 @@ def _finished(path: Path, config: RunConfig, note: Callable[[str], object]) -> b
     with RunFolder.create_or_open(
         path.parent, path.name, config.to_dict(), device="", identity=RunConfig.identity_of
     ) as folder:
-        if folder.state.finished:
-            return True
-        status = replay(config, judged_rows(folder.metrics())).status
-        if status is None and folder.state.epoch >= config.epochs:
-            status = "done"
-        if status is not None:
-            folder.finish(status)
+        if settle(folder, config, replay(config, judged_rows(folder.metrics()))):
             return True
     if "log" in changed:
         note("its log settings changed; existing rows and checkpoints are not changed")

@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 import torch
@@ -22,11 +22,14 @@ from ..errors import ConfigError
 from ..fleet import Fleet, Job, Lane, Progress, TrainingStats
 from ..ops.blas import float32_products
 from ..ops.graph import RECORDING
+from ..ops.memory import is_out_of_memory
 from ..ops.team import Team, team_of
 from .plan import FEW
 
 IO_THREADS = 4
 """Threads per fleet on a GPU that open and save runs: a short run takes no longer than opening and saving it."""
+_SHOWN = 3
+"""Failures that are shown at once; the others are counted at the end."""
 SWITCH = 0.0002
 """Switch interval of Python threads in seconds. Launching a graph takes little time, and the GPU waits for it."""
 
@@ -78,14 +81,23 @@ class Scheduler:
         self.save_every = save_every
         self.notify = notify
         self.stats = TrainingStats()
+        self.failures: list[tuple[Job, Exception]] = []
+        """Runs that failed, with the reason."""
+        self.skipped: list[Job] = []
+        """Runs that another process trains."""
         self._lock = threading.Lock()
         self._errors: list[BaseException] = []
         self._abandoned = False
+        self._most = workers
+        """Most workers that fit into memory."""
         self._ended = 0
+        """Workers that ended because memory ran out."""
+        self._gone = 0
+        """Threads that have ended."""
 
     def run(self) -> None:
-        """Train until every run is finished or training is interrupted. An error stops every worker; each saves its runs, and the
-        first error is raised."""
+        """Train until every run is finished, has failed or is trained elsewhere, or until training is interrupted. An error in the
+        code of a task, model, measure … stops every worker; each saves its runs, and the first error is raised."""
         switch = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH)
         try:
@@ -117,7 +129,7 @@ class Scheduler:
 
     def _wait(self) -> None:
         """Wait until every worker has ended. An interrupt inside Thread.join or Event.wait would break them."""
-        while self._ended < self.workers:
+        while self._gone < self.workers:
             time.sleep(0.01)
 
     def _work_until_end(self, team: Team) -> None:
@@ -129,11 +141,11 @@ class Scheduler:
             self._errors.append(error)
         finally:
             with self._lock:
-                self._ended += 1
+                self._gone += 1
 
     def _work(self, team: Team) -> None:
         with self._own_place(team):
-            while not self._asked_to_stop() and (group := self._next()) is not None:
+            while not self._superfluous() and not self._asked_to_stop() and (group := self._next()) is not None:
                 self._train(group)
 
     @contextmanager
@@ -159,19 +171,20 @@ class Scheduler:
 
     def _train(self, group: Group) -> None:
         try:
-            while group.waiting and not self._asked_to_stop() and (lanes := self._attempt(group)):
-                self._back_off(group, lanes)
+            if fleet := self._attempt(group):
+                self._back_off(group, fleet)
         finally:
             with self._lock:
                 group.fleets -= 1
 
-    def _attempt(self, group: Group) -> int:
-        """Train the group; return the number of lanes if they do not fit into memory, else 0."""
+    def _attempt(self, group: Group) -> Fleet | None:
+        """Train the group; return the fleet if it does not fit into memory."""
         fleet = Fleet(
             group.waiting,
             lanes=group.lanes,
             device=self.device,
             progress=self,
+            failures=self,
             interrupted=self._asked_to_stop,
             save_every=self.save_every,
             fleets=lambda: sum(g.fleets for g in self.groups),
@@ -179,18 +192,24 @@ class Scheduler:
         )
         try:
             fleet.run()
-        except torch.OutOfMemoryError:
-            return fleet.limit
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            return fleet
         finally:
             with self._lock:
                 self.stats += fleet.stats
-        return 0
+        return None
 
     def _waiting(self) -> int:
         return sum(len(group.waiting) for group in self.groups)
 
-    def _back_off(self, group: Group, lanes: int) -> None:
-        """Half as many lanes, once."""
+    def _back_off(self, group: Group, fleet: Fleet) -> None:
+        """Half as many lanes, or half as many workers on a CPU, once."""
+        lanes = fleet.limit
+        if lanes == 1 and self.device.type == "cpu":
+            self._back_off_workers(group, fleet)
+            return
         if group.backed_off or lanes == 1:
             raise ConfigError("lanes", f"{lanes} lanes of these runs do not fit into the memory of {self.device}")
         group.backed_off, group.lanes = True, lanes // 2
@@ -199,6 +218,40 @@ class Scheduler:
             gc.collect()
             if self.device.type == "cuda":
                 torch.cuda.empty_cache()
+
+    def _back_off_workers(self, group: Group, fleet: Fleet) -> None:
+        """After the first time, a run that does not fit fails alone: others may be smaller."""
+        with self._lock:
+            running = self.workers - self._ended
+            if halve := self._most == self.workers > 1:
+                self._most = running // 2
+        if halve:
+            self.notify(f"{running} runs at once do not fit into memory; continuing with {self._most}")
+        elif running <= self._most:
+            for job in fleet.evicted:
+                with suppress(ValueError):  # another worker has taken it
+                    group.waiting.remove(job)
+                    self.failed(job, ConfigError("memory", "the run does not fit into the memory of this machine"))
+        gc.collect()
+
+    def _superfluous(self) -> bool:
+        """Whether this worker should end because memory ran out."""
+        with self._lock:
+            if self.workers - self._ended <= self._most:
+                return False
+            self._ended += 1
+            return True
+
+    def busy(self, job: Job, error: Exception) -> None:
+        with self._lock:
+            self.skipped.append(job)
+
+    def failed(self, job: Job, error: Exception) -> None:
+        with self._lock:
+            self.failures.append((job, error))
+            number = len(self.failures)
+        if number <= _SHOWN:
+            self.notify(f"run {job.config.id} failed: {error}")
 
     def _asked_to_stop(self) -> bool:
         if self._abandoned:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis import summary_of
 from ..config import RunConfig
+from ..fleet import FinishedError
 from ..store import RunFolder
-from .remaining import replay
+from .remaining import replay, settle
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,9 +53,13 @@ class RunWriter:
             self.history = []
             return None
         rows = self.folder.metrics().to_pylist()
+        # another process may have trained the run since this one looked at it; and the stop rule may differ from the one that
+        # the checkpoint was saved with
+        found = replay(self.config, rows)
+        if settle(self.folder, self.config, found):
+            raise FinishedError(self.config.id)
         self.history = _history(rows)
-        # the stop rule may differ from the one the checkpoint was saved with
-        return saved.epoch, saved.metadata | {"held_since": replay(self.config, rows).held_since}, saved.tensors
+        return saved.epoch, saved.metadata | {"held_since": found.held_since}, saved.tensors
 
     def save(
         self,
@@ -72,6 +77,10 @@ class RunWriter:
         seconds = metadata["seconds"]
         self.folder.save(epoch, rows, tensors, metadata, summary, status=status, seconds=seconds, keep=keep)
         self.history = history
+
+    def fail(self, reason: str) -> None:
+        if self.folder is not None:
+            self.folder.fail(reason)
 
     def close(self) -> None:
         if self.folder is not None:

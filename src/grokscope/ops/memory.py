@@ -41,3 +41,10 @@ def free_memory(device: torch.device) -> int:
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration):  # not available on every system
         return 4 << 30
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an operation failed because the memory of its device was exhausted. On a CPU, PyTorch raises a plain RuntimeError."""
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)

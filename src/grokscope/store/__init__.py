@@ -10,6 +10,7 @@ from .checkpoints import Checkpoint
 from .disk import check_writable, save_file
 from .folder import RunFolder
 from .frames import load_runs, read_metrics
+from .lock import is_held
 from .manifest import last_numerics
 from .removal import delete_runs
 from .state import FINISHED, State
@@ -24,6 +25,7 @@ __all__ = [
     "check_writable",
     "delete_runs",
     "find_run",
+    "is_held",
     "kept_epochs",
     "last_numerics",
     "list_runs",

@@ -27,7 +27,7 @@ class RunInfo:
     id: str
     path: Path
     status: str
-    """running, stopped, done, grokked, diverged, or damaged."""
+    """running, stopped, failed, done, grokked, diverged, or damaged."""
     config: dict[str, Any] = field(default_factory=dict)
     """The whole resolved configuration; empty if damaged."""
     manifest: dict[str, Any] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class RunInfo:
     summary: dict[str, Any] = field(default_factory=dict)
     """Numbers such as t_mem, t_grok, train_accuracy and test_accuracy."""
     problem: str = ""
-    """What is wrong with a damaged run."""
+    """What is wrong with a damaged run, or why a run failed."""
 
 
 def read_run(path: str | Path) -> RunInfo:
@@ -50,7 +50,7 @@ def read_run(path: str | Path) -> RunInfo:
     status = state.status
     if not state.finished:
         # The lock takes precedence over the file: a killed run could not record that it stopped.
-        status = "running" if is_held(path) else "stopped"
+        status = "running" if is_held(path) else "failed" if status == "failed" else "stopped"
     return RunInfo(
         id=path.name,
         path=path,
@@ -60,6 +60,7 @@ def read_run(path: str | Path) -> RunInfo:
         epoch=state.epoch,
         seconds=state.seconds,
         summary=state.summary,
+        problem=state.reason if status == "failed" else "",
     )
 
 

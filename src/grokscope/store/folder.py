@@ -54,6 +54,8 @@ class RunFolder:
         self.id = path.name
         self._lock = lock
         self._newest: CheckpointFile | None = None
+        self._broken = False
+        """Whether a save failed."""
         self.state = State()
         """State of the run; `state.finished` is True if there is nothing left to train."""
         stored, self.manifest = read_description(path)
@@ -125,9 +127,13 @@ class RunFolder:
 
         keep   never delete this checkpoint; others are deleted once there is a newer one
 
-        A failed save closes the folder, which then holds the last save or this one; opening it again determines which.
+        After a failed save the folder holds the last save or this one; opening it again determines which. Until then nothing more
+        can be saved: call `fail` or `close`.
         """
         self._check_open()
+        if not self._lock.is_in(self.path):
+            self.close()
+            raise StoreError(f"{self.path}: deleted or replaced while the run was trained")
         saved = self._newest.epoch if self._newest else -1
         if epoch < saved:
             raise ValueError(f"epoch {epoch} is before epoch {saved}, which is already saved")
@@ -155,7 +161,7 @@ class RunFolder:
             self._newest, self.state = file, state
             self._drop_superseded()
         except BaseException:
-            self.close()
+            self._broken = True
             raise
 
     def add_measure(self, name: str, rows: Sequence[tables.Row]) -> None:
@@ -188,6 +194,18 @@ class RunFolder:
         finally:
             self.close()
 
+    def fail(self, reason: str) -> None:
+        """Store why the run cannot continue, if the folder can be written, and close it."""
+        try:
+            if self._lock.held and self._lock.is_in(self.path):
+                self._verify()
+                state = dataclasses.replace(self.state, status="failed", reason=reason, serial=self.state.serial + 1)
+                write_json(self.path / STATE, state.to_dict())
+        except (StoreError, OSError):
+            pass  # the cause of the failure may still be there; the caller reports it
+        finally:
+            self.close()
+
     def close(self) -> None:
         """Release the run to other processes. A run that is not finished then counts as stopped."""
         self._lock.release()
@@ -199,7 +217,7 @@ class RunFolder:
         self.close()
 
     def _check_open(self) -> None:
-        if not self._lock.held:
+        if self._broken or not self._lock.held:
             raise StoreError(f"{self.path}: closed; open it again to continue")
 
     def _verify(self) -> None:

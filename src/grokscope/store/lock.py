@@ -12,9 +12,13 @@ import os
 import time
 from pathlib import Path
 
-from ..errors import StoreError
+from ..errors import BusyError, StoreError
 from .disk import cannot_write
 from .layout import LOCK
+
+
+_ours: set[tuple[int, int]] = set()
+"""Device and inode of every lock file that this process holds."""
 
 
 class Lock:
@@ -22,10 +26,12 @@ class Lock:
 
     def __init__(self, descriptor: int):
         self._descriptor: int | None = descriptor
+        self._file = _identity(descriptor)
+        _ours.add(self._file)
 
     @classmethod
     def take(cls, folder: Path, run: str) -> Lock:
-        """Lock `folder`, or raise StoreError when another process holds it. An existing lock file keeps its content."""
+        """Lock `folder`, or raise BusyError when another process holds it. An existing lock file keeps its content."""
         path = folder / LOCK
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -37,11 +43,12 @@ class Lock:
             _lock_soon(descriptor)
         except BlockingIOError:
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+            ours = _identity(descriptor) in _ours
             os.close(descriptor)
-            if holder == str(os.getpid()):
+            if ours:
                 raise StoreError(f"run {run} is already open in this process") from None
-            known = f" (pid {holder})" if holder else ""
-            raise StoreError(f"run {run} is being trained by another process{known}") from None
+            known = f" (pid {holder})" if holder and holder != str(os.getpid()) else ""
+            raise BusyError(f"run {run} is being trained by another process{known}") from None
         except OSError as error:
             os.close(descriptor)
             raise StoreError(f"{path}: cannot be locked ({error.strerror})") from error
@@ -69,8 +76,14 @@ class Lock:
 
     def release(self) -> None:
         if self._descriptor is not None:
+            _ours.discard(self._file)
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 def is_held(folder: Path) -> bool:

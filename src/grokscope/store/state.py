@@ -13,7 +13,7 @@ from .layout import STATE
 
 FINISHED = ("done", "grokked", "diverged")
 """Statuses of a run that needs no more training."""
-STATUSES = ("running", "stopped", *FINISHED)
+STATUSES = ("running", "stopped", "failed", *FINISHED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,8 @@ class State:
     """Number of times the state was set."""
     summary: dict[str, Any] = field(default_factory=dict)
     """The caller's numbers, such as t_mem, t_grok, train_accuracy and test_accuracy."""
+    reason: str = ""
+    """Why the run failed, if it did. A failed run continues from its last checkpoint when it is requested again."""
 
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
@@ -54,7 +56,14 @@ class State:
         if missing:
             raise ValueError(f"{', '.join(missing)} missing")
         state = cls(**plain)
-        kinds: dict[str, Any] = {"epoch": int, "rows": int, "serial": int, "seconds": (int, float), "summary": dict}
+        kinds: dict[str, Any] = {
+            "epoch": int,
+            "rows": int,
+            "serial": int,
+            "seconds": (int, float),
+            "summary": dict,
+            "reason": str,
+        }
         for name, kind in kinds.items():
             if not isinstance(getattr(state, name), kind):
                 raise TypeError(f"{name} is {getattr(state, name)!r}")

@@ -1,0 +1,30 @@
+"""Runs that other processes train: they are skipped, and picked up when the rest is finished."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..config import RunConfig
+from ..store import is_held
+from .interrupt import graceful_interrupt
+
+_PAUSE = 0.2
+"""Seconds between two looks at the locks."""
+
+
+def wait_for(busy: Sequence[RunConfig], runs: str | Path) -> list[RunConfig]:
+    """Wait until other processes have released at least one of these runs, and return all of them; none if interrupted."""
+    if not busy:
+        return []
+    shown = ", ".join(config.id for config in busy[:4]) + (", …" if len(busy) > 4 else "")
+    number = f"{len(busy)} runs ({shown}) are" if len(busy) > 1 else f"run {shown} is"
+    print(f"{number} being trained by another process: waiting for it (Ctrl-C stops waiting)", file=sys.stderr)
+    with graceful_interrupt() as interrupted:
+        while all(is_held(Path(runs) / config.id) for config in busy):
+            if interrupted():
+                return []
+            time.sleep(_PAUSE)
+    return list(busy)
