@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from grokscope.errors import ConfigError, StoreError
+from grokscope.errors import ConfigError
 from grokscope.fleet import Fleet, Job, engine
 from grokscope.fleet.io_pool import IOPool
 from grokscope.launch.plan import pack

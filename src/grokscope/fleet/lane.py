@@ -26,8 +26,8 @@ class Sink(Protocol):
     """Destination of a run's results; the store provides one."""
 
     def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
-        """Epoch, metadata and tensors of the last save, if any. FinishedError if there is nothing left to train, BusyError if another
-        process trains the run."""
+        """Epoch, metadata and tensors of the last save, if any. FinishedError if there is nothing left to train, BusyError if
+        another process trains the run."""
 
     def save(
         self,

@@ -83,8 +83,8 @@ def print_notes(notes: Notes, notify: Callable[[str], None] = _print) -> None:
 def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, notify: Callable[[str], None] = _print) -> list[str]:
     """The ids of `wanted` that are not finished under the requested settings.
 
-    Opening an unfinished run repairs an interrupted write. A run that another process trains, or that is damaged, is not finished. Runs that were trained
-    further than requested are finished; their folders are not changed.
+    Opening an unfinished run repairs an interrupted write. A run that another process trains, or that is damaged, is not
+    finished. Runs that were trained further than requested are finished; their folders are not changed.
 
     notify   called with one line per deviation from the request
     """

@@ -16,7 +16,6 @@ from ..errors import BusyError, StoreError
 from .disk import cannot_write
 from .layout import LOCK
 
-
 _ours: set[tuple[int, int]] = set()
 """Device and inode of every lock file that this process holds."""
 
