@@ -94,7 +94,9 @@ def test_killed_at_any_write_it_is_never_finished_under_the_new_settings(
             patched.setattr(folder, "rename", kill)
         else:
             name = "state.json" if step == "write state" else "config.json"
-            patched.setattr(folder, "write", lambda path, *args, **o: (kill if path.name == name else real)(path, *args, **o))
+            patched.setattr(
+                folder, "write", lambda path, *args, **o: (kill if path.name == name else real)(path, *args, **o)
+            )
         reopen(runs, LONG)
     info = find_run(runs, ID)
     assert info.config == SHORT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,8 @@ class RunCheck:
 def run_like_folders(folder: Path) -> list[Path]:
     """All folders that hold any file or folder of a run, by name: also those that lost their JSON files."""
     names = (CONFIG, MANIFEST, STATE, METRICS, CHECKPOINTS)
+    if (folder / MANIFEST).exists():
+        raise StoreError(f"{folder}: a run, not a folder of runs; give the folder above it")
     try:
         found = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".") and path.is_dir()]
     except OSError as error:
@@ -153,9 +156,13 @@ def _repair(run: Path) -> str:
             move_aside(run, path)
             gone.append(measure)
     before = stored.epoch if stored else None
+    if stored is None and os.path.lexists(run / STATE):
+        move_aside(run, run / STATE)
     state = go_back(run, stored, complete)
     if stored is None:
-        done.append(f"its state is restored from the checkpoint of epoch {state.epoch}")
+        done.append(
+            f"its state is that of the checkpoint of epoch {state.epoch}, and training decides if it is finished"
+        )
     elif before != state.epoch:
         done.append(f"it is back at epoch {state.epoch} (of {before})")
     if lost:
