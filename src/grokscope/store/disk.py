@@ -51,6 +51,8 @@ def write(path: Path, content: bytes, *, if_full: str = "") -> None:
 def save_file(path: Path, content: str | bytes) -> Path:
     """Write a file for the user (a page, a figure) at a path of their choice, creating its folder."""
     make_folder(path.parent)
+    if _is_output(path):
+        raise StoreError(f"{path}: cannot be written (the standard output, not a file of its own)")
     write(path, content.encode() if isinstance(content, str) else content)
     return path
 
@@ -67,6 +69,14 @@ def _replaceable(path: Path) -> tuple[Path, int | None]:
     if not stat.S_ISREG(mode):
         raise StoreError(f"{path}: cannot be written ({_kind(mode)}, not a regular file)")
     return (Path(os.path.realpath(path)) if path.is_symlink() else path), mode & 0o777
+
+
+def _is_output(path: Path) -> bool:
+    """Whether a path, such as /dev/stdout, is a file to which the standard output or the error output goes."""
+    with contextlib.suppress(OSError):
+        found = os.stat(path)
+        return any(os.path.samestat(found, os.fstat(descriptor)) for descriptor in (1, 2))
+    return False
 
 
 def _kind(mode: int) -> str:
