@@ -18,6 +18,7 @@ TINY = [
 
 
 COMMANDS = [
+    "check",
     "measure",
     "demo",
     "train",
