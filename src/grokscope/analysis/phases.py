@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from .times import DEFAULT, Criterion, Metrics
-from .unreached import unreached
+from .censored import unreached
 
 FALL = 1 / 3
 RISE = 2.0

@@ -17,7 +17,7 @@ import pandas as pd
 
 from .survival import kaplan_meier, sample
 from .times import DEFAULT, Criterion
-from .unreached import unfinished
+from .censored import unfinished
 
 LONG_AFTER = 2.0
 """Generalisation counts as delayed when t_grok is at least this many times t_mem."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +12,11 @@ import typer
 from ..errors import ConfigError, StoreError, nearest
 from ..settings import flatten
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
+from .choice import EPILOG, choose_runs
+from .run_table import as_objects, matches, table_of_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..analysis import Criterion, Times
-    from ..store import RunInfo
-
-COLUMNS = 6
-"""Most settings shown in a table of runs; the seed is the last of them."""
+    from ..analysis import Criterion
 
 FIRST = {"train accuracy": "t_mem_first", "test accuracy": "t_grok_first"}
 """The first touch of the threshold, shown beside times that another clock finds."""
@@ -72,7 +68,7 @@ def parse_criterion(threshold: float, clock: str, window: int) -> Criterion:
         raise ConfigError(f"--{error.field}", error.problem) from None
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def runs(
     folder: Runs = Path("runs"),
     where: Where = None,
@@ -99,7 +95,7 @@ def runs(
         table_of_runs(found, criterion)
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def show(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, or a prefix of it.")],
     folder: Runs = Path("runs"),
@@ -137,7 +133,7 @@ def show(
         print(f"  {name:<22} {value:.6g}")
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def report(
     run: Annotated[
         list[str] | None, typer.Argument(metavar="RUN", help="Ids of runs, or prefixes of them; all runs by default.")
@@ -208,109 +204,6 @@ def list_(
             print(f"    {prefix}.{setting['name']:<18} {setting['default']!s:<14} {setting['meaning']}")
 
 
-def as_objects(found: Sequence[RunInfo], criterion: Criterion | None = None) -> list[dict[str, Any]]:
-    """Runs as plain data: what `--json` prints. The times are those by the criterion, by default the default one."""
-    from ..analysis import DEFAULT
-
-    criterion = criterion or DEFAULT
-    return [
-        {
-            "id": run.id,
-            "config": run.config,
-            "status": run.status,
-            "epoch": run.epoch,
-            "t_mem": times.t_mem if times else None,
-            "t_grok": times.t_grok if times else None,
-            "criterion": criterion.to_dict(),
-            **{key: run.summary.get(key) for key in ("train_accuracy", "test_accuracy")},
-        }
-        | ({"problem": run.problem} if run.problem else {})
-        for run, times in ((run, _times(run, criterion)) for run in found)
-    ]
-
-
-def _times(run: RunInfo, criterion: Criterion) -> Times | None:
-    """The times of a run; None, and a line on stderr, where they cannot be read. One damaged run must not hide the others."""
-    from ..analysis import times_of
-
-    if run.problem:
-        return None
-    try:
-        return times_of(run, criterion)
-    except StoreError as error:
-        print(error, file=sys.stderr)
-        return None
-
-
-def table_of_runs(found: Sequence[RunInfo], criterion: Criterion | None = None) -> None:
-    """Print a table with a column for every setting in which the runs differ. The times are those by the criterion, by default
-    the default one."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from ..analysis import DEFAULT
-
-    criterion = criterion or DEFAULT
-    if not found:
-        print("no runs", file=sys.stderr)
-        return
-    flat = [flatten(run.config) for run in found]
-    names = dict.fromkeys(name for settings in flat for name in settings)
-    common = [n for n in names if n == "seed" or n.endswith(".kind") or all(n in settings for settings in flat)]
-    differing = [n for n in common if len({str(s.get(n)) for s in flat}) > 1 or n == "seed"]
-    differing, hidden = differing[-COLUMNS:], differing[:-COLUMNS]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for header in ("run", *differing, "status", "epoch", "t_mem", "t_grok", "train", "test"):
-        table.add_column(header, justify="left" if header in ("run", "status") else "right", no_wrap=True)
-    for run, settings in zip(found, flat, strict=True):
-        when = _times(run, criterion)
-        times = [_epoch(getattr(when, key, None), run.status if when else "damaged") for key in ("t_mem", "t_grok")]
-        shares = [_share(run.summary.get(key)) for key in ("train_accuracy", "test_accuracy")]
-        table.add_row(
-            run.id, *(str(settings.get(n, "")) for n in differing), run.status, str(run.epoch), *times, *shares
-        )
-    # a narrow screen wraps lines rather than losing columns or the ends of numbers
-    Console(width=max(Console().width, 200)).print(table, soft_wrap=True)
-    print(f"t_mem: {criterion.describe('train accuracy')}; t_grok: {criterion.describe('test accuracy')}")
-    if hidden:
-        print(f"(also different: {', '.join(hidden)}; --json shows all)", file=sys.stderr)
-    for run in found:
-        if run.problem:
-            print(run.problem, file=sys.stderr)
-
-
-def _epoch(value: int | None, status: str) -> str:
-    from ..analysis import unreached_word
-
-    return unreached_word(status) if value is None else str(value)
-
-
 def _too_early(times: dict[str, Any], first: str) -> bool:
     """Whether the threshold was touched at an epoch that the criterion does not count."""
     return times[first] is not None and times[first] != times[first.removesuffix("_first")]
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}%"
-
-
-def matches(run: RunInfo, wanted: dict[str, str]) -> bool:
-    """Whether a run has these settings; numbers are compared by value."""
-    settings = flatten(run.config)
-    for name, value in wanted.items():
-        if settings and name not in settings:
-            if name in {key.split(".")[0] for key in settings}:
-                name = f"{name}.kind"
-            else:
-                raise ConfigError(name, f"no such setting. {nearest(name, settings)}")
-        have = settings.get(name)
-        if str(have) != value and not _equal_numbers(have, value):
-            return False
-    return True
-
-
-def _equal_numbers(have: Any, value: str) -> bool:
-    try:
-        return float(have) == float(value)
-    except (TypeError, ValueError):
-        return False

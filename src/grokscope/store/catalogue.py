@@ -1,11 +1,13 @@
 """Read-only access to stored runs: all runs in a folder, or one run by the beginning of its id.
 
-Reads JSON alone, so that listing runs is quick. A damaged run is listed with status "damaged" and the problem, so that
-one bad folder does not hide the others; asking for that run by name raises the problem as a StoreError.
+Reads JSON alone, each file once, so that listing thousands of runs is quick. A damaged run is listed with status "damaged"
+and the problem, so that one bad folder does not hide the others; asking for that run by name raises the problem as a
+StoreError. A run that is deleted meanwhile is not listed.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 from ..errors import StoreError
 from .checkpoints import Checkpoint, read_checkpoint_file
-from .disk import listing
+from .disk import reason
 from .layout import CONFIG, MANIFEST, STATE, checkpoint_files
 from .lock import is_held
 from .manifest import read_description
@@ -27,17 +29,21 @@ class RunInfo:
     id: str
     path: Path
     status: str
-    """running, stopped, done, grokked, diverged, or damaged."""
+    """running, stopped, failed, done, grokked, diverged, or damaged."""
     config: dict[str, Any] = field(default_factory=dict)
     """The whole resolved configuration; empty if damaged."""
     manifest: dict[str, Any] = field(default_factory=dict)
     """Versions, device, commit and time of creation; empty if damaged."""
     epoch: int = 0
     """Epoch of the newest checkpoint."""
+    rows: int | None = None
+    """Rows of the metric table up to `epoch`, which `read_metrics` verifies; None if unknown."""
     seconds: float = 0.0
     """Training time so far."""
     summary: dict[str, Any] = field(default_factory=dict)
     """Numbers such as t_mem, t_grok, train_accuracy and test_accuracy."""
+    reason: str = ""
+    """Why a run failed."""
     problem: str = ""
     """What is wrong with a damaged run."""
 
@@ -48,7 +54,7 @@ def read_run(path: str | Path) -> RunInfo:
     config, manifest = read_description(path)
     state = read_state(path)
     status = state.status
-    if not state.finished:
+    if not state.finished and status != "failed":
         # The lock takes precedence over the file: a killed run could not record that it stopped.
         status = "running" if is_held(path) else "stopped"
     return RunInfo(
@@ -58,14 +64,17 @@ def read_run(path: str | Path) -> RunInfo:
         config=config,
         manifest=manifest,
         epoch=state.epoch,
+        rows=state.rows,
         seconds=state.seconds,
         summary=state.summary,
+        reason=getattr(state, "reason", ""),
     )
 
 
 def list_runs(folder: str | Path) -> list[RunInfo]:
     """All runs in `folder`, oldest first, damaged ones last. Folders without any file of a run are skipped."""
-    runs = [_read_or_damaged(path) for path in _run_folders(Path(folder))]
+    found = (_read_or_damaged(path) for path in _candidates(Path(folder)))
+    runs = [run for run in found if not run.problem or _is_run(run.path)]
     return sorted(runs, key=lambda run: (run.status == "damaged", run.manifest.get("created", ""), run.id))
 
 
@@ -76,7 +85,7 @@ def find_run(folder: str | Path, prefix: str, *, damaged: bool = False) -> RunIn
     """
     if not prefix:
         raise StoreError("the id of a run cannot be empty")
-    paths = {path.name: path for path in _run_folders(Path(folder))}
+    paths = {path.name: path for path in _candidates(Path(folder)) if _is_run(path)}
     read = _read_or_damaged if damaged else read_run
     if prefix in paths:
         return read(paths[prefix])
@@ -110,16 +119,25 @@ def read_checkpoint(run: RunInfo, epoch: int | None = None) -> Checkpoint:
     return read_checkpoint_file(files[wanted].path)
 
 
-def _run_folders(folder: Path) -> list[Path]:
+def _candidates(folder: Path) -> list[Path]:
+    """The folders in `folder` that may be runs."""
     if not folder.exists():
         raise StoreError(f"{folder}: no such folder of runs")
     if not folder.is_dir():
         raise StoreError(f"{folder}: not a folder of runs, but a file")
     if (folder / MANIFEST).exists():
         raise StoreError(f"{folder}: a run, not a folder of runs; give the folder above it")
-    # Hidden folders are runs that are being created.
-    candidates = [path for path in listing(folder) if path.is_dir() and not path.name.startswith(".")]
-    return [path for path in candidates if any((path / name).exists() for name in (CONFIG, MANIFEST, STATE))]
+    try:
+        with os.scandir(folder) as entries:
+            # Hidden folders are runs that are being created or deleted.
+            return [folder / entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()]
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read ({reason(error)})") from error
+
+
+def _is_run(path: Path) -> bool:
+    """Whether a folder has any file of a run; not so if it was deleted meanwhile."""
+    return any(os.path.lexists(path / name) for name in (CONFIG, MANIFEST, STATE))
 
 
 def _read_or_damaged(path: Path) -> RunInfo:
