@@ -10,12 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .groups import Comparison, compare, summarise
+    from .censored import unfinished, unreached, unreached_word
+    from .groups import Comparison, compare, log_rank_of_arms, summarise
     from .phases import Phases, Span, find_phases
     from .stored import stored_times, summary_of, times_of, times_of_each
     from .survival import KaplanMeier, LogRank, Median, Sample, holm, kaplan_meier, log_rank, sample
     from .times import DEFAULT, FIRST_TOUCH, Criterion, Times, run_times
-    from .censored import unfinished, unreached, unreached_word
     from .verdict import Run, Verdict, runs_of, verdict_in_words
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "holm",
     "kaplan_meier",
     "log_rank",
+    "log_rank_of_arms",
     "run_times",
     "runs_of",
     "sample",
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "groups": ("Comparison", "compare", "summarise"),
+    "groups": ("Comparison", "compare", "log_rank_of_arms", "summarise"),
     "phases": ("Phases", "Span", "find_phases"),
     "stored": ("stored_times", "summary_of", "times_of", "times_of_each"),
     "survival": ("KaplanMeier", "LogRank", "Median", "Sample", "holm", "kaplan_meier", "log_rank", "sample"),

@@ -27,8 +27,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .times import DEFAULT, Criterion, Metrics
 from .censored import unreached
+from .times import DEFAULT, Criterion, Metrics
 
 FALL = 1 / 3
 RISE = 2.0

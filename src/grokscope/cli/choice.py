@@ -7,16 +7,21 @@ had to be omitted; 1 if a run that was given by name cannot be read; 2 if nothin
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from ..store import RunInfo
 
-EPILOG = "A run that cannot be read is named on stderr and omitted. The exit code is then 1 if it was given by name, else 0."
+EPILOG = (
+    "A run that cannot be read is named on stderr and omitted. The exit code is then 1 if it was given by name, else 0."
+)
 """For the help of commands that read runs."""
 
 
@@ -53,3 +58,21 @@ def choose_runs(folder: Path, names: Sequence[str] | None, where: Mapping[str, s
     # Without a name asked for, a run that was only just started is passed over.
     runs = [run for run in chosen.values() if not run.problem and (names or run.summary)]
     return Choice(runs, problems, bool(names))
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on stderr, if that is a terminal. What it yields is called with what is being done, how much is done, and how much
+    there is."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        stages: dict[str, TaskID] = {}
+
+        def advance(doing: str, done: int, total: int) -> None:
+            if doing not in stages:
+                stages[doing] = bar.add_task(doing, total=total)
+            bar.update(stages[doing], completed=done)
+
+        yield advance

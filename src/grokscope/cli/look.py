@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +14,7 @@ import typer
 from ..errors import ConfigError, StoreError, nearest
 from ..settings import flatten
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
-from .choice import EPILOG, choose_runs
+from .choice import EPILOG, choose_runs, progress_bar
 from .run_table import as_objects, matches, table_of_runs
 
 if TYPE_CHECKING:
@@ -88,7 +90,10 @@ def runs(
     criterion = parse_criterion(threshold, clock, window)
     check_status(status)
     wanted = parse_sets(where, "--where")
-    found = [run for run in list_runs(folder) if status in (None, run.status) and matches(run, wanted)]
+    found = [run for run in list_runs(folder) if status in (None, run.status)]
+    if wanted:
+        # Whether a damaged run has the settings is unknown: it is listed, so that it does not vanish.
+        found = [run for run in found if run.problem or matches(run, wanted)]
     if as_json:
         print(json.dumps(as_objects(found, criterion), indent=1))
     else:
@@ -109,15 +114,21 @@ def show(
     from ..store import find_run, read_metrics
 
     criterion = parse_criterion(threshold, clock, window)
-    info = find_run(folder, run)
-    metrics = read_metrics(info).to_pandas()
-    phases = find_phases(metrics, criterion).describe(criterion, info.status) if len(metrics) else []
-    times = run_times(metrics, criterion).to_dict() if len(metrics) else {}
-    last = {} if metrics.empty else {k: v for k, v in metrics.iloc[-1].to_dict().items() if v == v}
+    info = find_run(folder, run, damaged=True)
+    metrics, phases, times = None, [], {}
+    try:
+        metrics = None if info.problem else read_metrics(info).to_pandas()
+    except StoreError as error:
+        info = replace(info, problem=str(error))
+    if metrics is not None and len(metrics):
+        phases = find_phases(metrics, criterion).describe(criterion, info.status)
+        times = run_times(metrics, criterion).to_dict()
+    last = {} if metrics is None or metrics.empty else {k: v for k, v in metrics.iloc[-1].to_dict().items() if v == v}
     if as_json:
-        more = {"manifest": info.manifest, "summary": info.summary, "times": times, "phases": phases, "last": last}
-        print(json.dumps(as_objects([info], criterion)[0] | more, indent=1))
-        return
+        finite = {name: value if math.isfinite(value) else None for name, value in last.items()}
+        more = {"manifest": info.manifest, "summary": info.summary, "times": times, "phases": phases, "last": finite}
+        print(json.dumps(as_objects([info], criterion)[0] | more, indent=1, allow_nan=False))
+        raise typer.Exit(1 if info.problem else 0)
     table_of_runs([info], criterion)
     touched = [f"{name} at epoch {times[key]:,}" for name, key in FIRST.items() if times and _too_early(times, key)]
     if touched:
@@ -131,6 +142,7 @@ def show(
     print("\nlast measurements")
     for name, value in last.items():
         print(f"  {name:<22} {value:.6g}")
+    raise typer.Exit(1 if info.problem else 0)
 
 
 @app.command(epilog=EPILOG)
@@ -142,6 +154,7 @@ def report(
         "report.html"
     ),
     folder: Runs = Path("runs"),
+    where: Where = None,
     title: Annotated[str, typer.Option(help="Title of the page.")] = "Grokking runs",
     threshold: Threshold = 0.99,
     clock: Clock = "held",
@@ -150,21 +163,34 @@ def report(
         list[str] | None,
         typer.Option(metavar="NAME", help="Show this figure in place of the standard ones. May be repeated."),
     ] = None,
+    arms: Annotated[int, typer.Option("--arms", min=1, metavar="N", help="Number of arms that the pictures show.")] = 9,
 ) -> None:
-    """Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline."""
+    """Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.
+
+    The page stays small however many runs there are: it shows some arms and the first rows of each table, and says what it
+    leaves out.
+    """
     from ..report.runs import build_page
-    from ..store import find_run, list_runs, save_file
+    from ..store import save_file
     from .session import command_line
 
     criterion = parse_criterion(threshold, clock, window)
-    chosen = (
-        [find_run(folder, id) for id in run]
-        if run
-        else [r for r in list_runs(folder) if r.status != "damaged" and r.summary]
-    )
-    unique = list({info.id: info for info in chosen}.values())
-    html, _ = build_page(unique, command=command_line(), title=title, criterion=criterion, figures=figure or ())
-    print(save_file(output, html))
+    chosen = choose_runs(folder, run, parse_sets(where, "--where"))
+    with progress_bar() as progress:
+        built = build_page(
+            chosen.runs,
+            command=command_line(),
+            title=title,
+            criterion=criterion,
+            figures=figure or (),
+            most_arms=arms,
+            problems=chosen.problems,
+            progress=progress,
+        )
+    for note in built.notes:
+        print(note, file=sys.stderr)
+    print(save_file(output, built.html))
+    chosen.finish(built.problems)
 
 
 @app.command(name="list")

@@ -22,6 +22,8 @@ from .style import COLUMN_WIDTH, PAGE_WIDTH, SMALL
 Panels = NDArray[np.object_]
 LETTER = 0.052
 """Approximate width of a letter in a legend, in inches."""
+MOST_LINES = 40
+"""Seeds of an arm that are drawn as lines of their own; of more only the median and the band are drawn."""
 HANDLE = 0.45
 """Width of a legend entry without its letters, in inches."""
 
@@ -110,11 +112,12 @@ def draw_seeds(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, la
     """One metric of one arm: a thin line per seed under their median, with a band from the lowest seed to the highest.
 
     Median and band are over seeds at each epoch (see `together` for runs that stopped). One or two runs are drawn as
-    they are: the median of two would be a third curve that no run went through.
+    they are: the median of two would be a third curve that no run went through. Of more than `MOST_LINES` runs only median
+    and band are drawn.
     """
     epochs, values = together(runs, column)
     with_median = len(values) > 2
-    for count, run in enumerate(runs):
+    for count, run in enumerate(runs if len(runs) <= MOST_LINES else ()):
         own = {"lw": 0.5, "alpha": 0.55} if with_median else {"label": label if count == 0 else None, **line}
         ax.plot(*run.series(column), color=colour, zorder=2, **{"ls": line.get("ls", "-"), **own})
     if with_median:

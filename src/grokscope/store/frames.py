@@ -94,7 +94,9 @@ def load_runs(folder: str | Path, *, arrow: bool = False) -> pd.DataFrame | pa.T
     settings = settings.select([name for name in settings.column_names if name not in metrics.column_names])
     if arrow:
         owner = pa.array(np.repeat(np.arange(len(runs)), rows))
-        columns = {table_name: column.take(owner) for table_name, column in zip(settings.column_names, settings, strict=True)}
+        columns = {
+            table_name: column.take(owner) for table_name, column in zip(settings.column_names, settings, strict=True)
+        }
         columns |= dict(zip(metrics.column_names, metrics, strict=True))
         return pa.table({name: columns[name] for name in names})
     return _as_frame(settings, metrics, rows)[names]
