@@ -22,7 +22,7 @@ def field_docs(settings: type[Settings]) -> dict[str, str]:
 
 
 @functools.cache
-def _field_docs(settings: Any) -> dict[str, str]:
+def _field_docs(settings: type[Any]) -> dict[str, str]:
     """The same; parsing source code is slow, so each class is parsed once."""
     docs: dict[str, str] = {}
     for cls in reversed(settings.__mro__):

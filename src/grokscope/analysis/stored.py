@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
 from ..store import RunInfo, read_each, read_metrics
-from .times import DEFAULT, Criterion, Metrics, Times, run_times
+from .times import DEFAULT, TIMES, Criterion, Metrics, Times, run_times
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +29,8 @@ def times_of(run: RunInfo, criterion: Criterion = DEFAULT) -> Times:
 
 def times_of_each(runs: Sequence[RunInfo], criterion: Criterion = DEFAULT) -> list[Times | StoreError]:
     """The times of each run; in place of those that cannot be read, what is wrong."""
-    known = [stored_times(run, criterion) for run in runs]
+    plain = criterion.to_dict()
+    known = [_stored_by(run, plain) for run in runs]
     read = read_each([run for run, times in zip(runs, known, strict=True) if times is None], COLUMNS)
     found: list[Times | StoreError] = []
     for times in known:
@@ -44,8 +44,12 @@ def times_of_each(runs: Sequence[RunInfo], criterion: Criterion = DEFAULT) -> li
 
 def stored_times(run: RunInfo, criterion: Criterion = DEFAULT) -> Times | None:
     """The times in the summary of a run; None if they were found by another criterion."""
+    return _stored_by(run, criterion.to_dict())
+
+
+def _stored_by(run: RunInfo, criterion: dict[str, Any]) -> Times | None:
     stored = run.summary
-    if stored.get("criterion") != criterion.to_dict() or not all(field.name in stored for field in fields(Times)):
+    if stored.get("criterion") != criterion or not all(name in stored for name in TIMES):
         return None
     return Times.from_dict(stored)
 

@@ -140,7 +140,11 @@ class Times:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Times:
         """The inverse of `to_dict`; other keys are ignored."""
-        return cls(**{field.name: plain[field.name] for field in fields(cls)})
+        return cls(**{name: plain[name] for name in TIMES})
+
+
+TIMES = tuple(field.name for field in fields(Times))
+"""Names of the times of a run."""
 
 
 def run_times(metrics: Metrics, criterion: Criterion = DEFAULT) -> Times:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, StoreError, nearest
@@ -104,9 +106,16 @@ def _name(problems: dict[str, str]) -> None:
 
 def _differing(flat: Sequence[dict[str, Any]]) -> list[str]:
     """The settings in which runs differ, and the seed."""
-    names = dict.fromkeys(name for settings in flat for name in settings)
-    common = [n for n in names if n == "seed" or n.endswith(".kind") or all(n in settings for settings in flat)]
-    return [n for n in common if n == "seed" or len({str(settings.get(n)) for settings in flat}) > 1]
+    counts = Counter(chain.from_iterable(flat))
+    common = [n for n, count in counts.items() if n == "seed" or n.endswith(".kind") or count == len(flat)]
+    return [n for n in common if n == "seed" or _vary([settings.get(n) for settings in flat])]
+
+
+def _vary(values: list[Any]) -> bool:
+    """Whether values differ as they are printed."""
+    if len(set(map(type, values))) == 1 and values.count(values[0]) == len(values):
+        return False  # decided without printing thousands of values
+    return len(set(map(str, values))) > 1
 
 
 def _print_aligned(rows: Sequence[Sequence[str]]) -> None:
