@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from .checkpoints import Checkpoint, read_checkpoint_file
+from .checkpoints import Checkpoint, check_kept, read_checkpoint_file
 from .disk import reason
-from .layout import CONFIG, MANIFEST, STATE, checkpoint_files
+from .layout import CONFIG, MANIFEST, STATE, CheckpointFile, checkpoint_files
 from .lock import is_held
 from .manifest import read_description
 from .state import read_state
@@ -36,8 +36,6 @@ class RunInfo:
     """Versions, device, commit and time of creation; empty if damaged."""
     epoch: int = 0
     """Epoch of the newest checkpoint."""
-    rows: int | None = None
-    """Rows of the metric table up to `epoch`, which `read_metrics` verifies; None if unknown."""
     seconds: float = 0.0
     """Training time so far."""
     summary: dict[str, Any] = field(default_factory=dict)
@@ -64,7 +62,6 @@ def read_run(path: str | Path) -> RunInfo:
         config=config,
         manifest=manifest,
         epoch=state.epoch,
-        rows=state.rows,
         seconds=state.seconds,
         summary=state.summary,
         reason=getattr(state, "reason", ""),
@@ -102,13 +99,13 @@ def find_run(folder: str | Path, prefix: str, *, damaged: bool = False) -> RunIn
 
 
 def kept_epochs(run: RunInfo) -> list[int]:
-    """Epochs of the checkpoints that a run still has, the newest last."""
-    return sorted({file.epoch for file in checkpoint_files(run.path)})
+    """Epochs of the checkpoints that a run has, the newest last; StoreError if one of them is lost."""
+    return sorted({file.epoch for file in _checkpoints(run)})
 
 
 def read_checkpoint(run: RunInfo, epoch: int | None = None) -> Checkpoint:
     """The newest checkpoint of a run, or the one of `epoch`."""
-    files = {file.epoch: file for file in checkpoint_files(run.path)}
+    files = {file.epoch: file for file in _checkpoints(run)}
     if not files:
         raise StoreError(f"run {run.id} has no checkpoint yet")
     wanted = max(files) if epoch is None else epoch
@@ -117,6 +114,14 @@ def read_checkpoint(run: RunInfo, epoch: int | None = None) -> Checkpoint:
             f"run {run.id} has no checkpoint of epoch {wanted}, only of {', '.join(map(str, sorted(files)))}"
         )
     return read_checkpoint_file(files[wanted].path)
+
+
+def _checkpoints(run: RunInfo) -> list[CheckpointFile]:
+    """All checkpoints of a run; the state is read first, since a run that trains may save another one meanwhile."""
+    state = read_state(run.path)
+    files = checkpoint_files(run.path)
+    check_kept(run.path, files, state)
+    return files
 
 
 def _candidates(folder: Path) -> list[Path]:

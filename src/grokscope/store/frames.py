@@ -13,8 +13,6 @@ from ..errors import StoreError
 from ..settings import flatten
 from .added import with_added
 from .catalogue import RunInfo, list_runs
-from .disk import damaged
-from .layout import METRICS
 from .omitted import DELETED, omitted_lines
 from .tables import join, read_parts
 
@@ -37,7 +35,6 @@ def read_metrics(run: RunInfo, columns: Sequence[str] | None = None) -> pa.Table
     """
     wanted = None if columns is None else list(dict.fromkeys(["epoch", *columns]))
     table = join([table for _, table in read_parts(run.path, wanted)])
-    _check_rows(run, table)
     table = with_added(table, run.path)
     return table if wanted is None else table.select([name for name in table.column_names if name in wanted])
 
@@ -117,17 +114,6 @@ def _read_or_error(run: RunInfo, columns: Sequence[str] | None) -> pa.Table | St
         return read_metrics(run, columns)
     except StoreError as error:
         return error if os.path.lexists(run.path) else StoreError(f"run {run.id}: {DELETED}")
-
-
-def _check_rows(run: RunInfo, table: pa.Table) -> None:
-    """Compare the number of rows with that in the run's state; later rows, of a run that trains, do not count."""
-    if run.rows is None:
-        return
-    import numpy as np
-
-    rows = int(np.searchsorted(table.column("epoch").to_numpy(), run.epoch, side="right"))
-    if rows != run.rows and (rows or run.rows):
-        raise damaged(run.path / METRICS, f"{rows} rows up to epoch {run.epoch}, {run.rows} were saved")
 
 
 def _settings(runs: list[RunInfo]) -> dict[str, pa.Array]:

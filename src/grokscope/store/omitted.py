@@ -8,7 +8,7 @@ FEW = 3
 """Up to so many runs are named on a line of their own; of more, one line gives the number and the first ids."""
 
 DELETED = "deleted while it was being read"
-NOT_DAMAGE = (DELETED, "written by a newer grokscope", "--load", "no measurements yet")
+NOT_DAMAGE = (DELETED, "written by a newer grokscope", "written by an older grokscope", "--load", "no measurements yet")
 """Problems that neither `grokscope check` nor deleting the run would solve."""
 
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
 from .disk import damaged
-from .layout import PartFile, part_files
+from .layout import METRICS, PartFile, label, part_files
 from .seal import BLANK, read_sealed, sealed
+from .state import State, read_state
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 Row = Mapping[str, "float | int | None"]
 
 
-def encode(rows: Sequence[Row]) -> bytes:
-    """One part. Every row has an "epoch"; the other columns are in the order in which they first appear."""
+def encode(rows: Sequence[Row], label: str) -> bytes:
+    """One part, sealed. Every row has an "epoch"; the other columns are in the order in which they first appear."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -33,7 +34,7 @@ def encode(rows: Sequence[Row]) -> bytes:
     columns = {name: _column(name, [row.get(name) for row in rows]) for name in names}
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns, metadata={"checksum": BLANK}), sink, compression="zstd")
-    return sealed(sink.getvalue().to_pybytes())
+    return sealed(sink.getvalue().to_pybytes(), label)
 
 
 def read_part(part: PartFile, columns: Sequence[str] | None = None) -> pa.Table:
@@ -44,7 +45,7 @@ def read_part(part: PartFile, columns: Sequence[str] | None = None) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(pa.BufferReader(read_sealed(part.path)))
+    file = pq.ParquetFile(pa.BufferReader(read_sealed(part.path, label(part.path))))
     # One small row group: threads would cost more than they save.
     table = file.read(columns=columns, use_threads=False).replace_schema_metadata(None)
     first, last = table.column("epoch")[0].as_py(), table.column("epoch")[-1].as_py()
@@ -54,22 +55,39 @@ def read_part(part: PartFile, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def read_parts(run: Path, columns: Sequence[str] | None = None) -> list[tuple[PartFile, pa.Table]]:
-    """All parts, in order of epochs. Safe while the run trains. For `columns` see `read_part`."""
+    """All parts, in order of epochs; StoreError if rows are lost. Safe while the run trains. For `columns` see
+    `read_part`."""
+    # The state is read first: a run that trains may write more rows meanwhile, but never fewer.
+    state = read_state(run)
+    found = read_all(run, columns)
+    check_rows(run, [(part, len(table)) for part, table in found], state)
+    return found
+
+
+def read_all(run: Path, columns: Sequence[str] | None = None) -> list[tuple[PartFile, pa.Table]]:
+    """All parts that are there, in order of epochs."""
     for _ in range(3):
-        parts = part_files(run)
         try:
-            tables = [(part, read_part(part, columns)) for part in parts]
-            break
+            return [(part, read_part(part, columns)) for part in part_files(run)]
         except StoreError as error:
             # A run that continues from its last checkpoint drops later parts: list them again.
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
-    else:
-        raise StoreError(f"{run}: parts of its metrics disappear while they are read")
-    for before, after in pairwise(parts):
+    raise StoreError(f"{run}: parts of its metrics disappear while they are read")
+
+
+def check_rows(run: Path, parts: Sequence[tuple[PartFile, int]], state: State) -> None:
+    """Raise StoreError unless the parts, given with their numbers of rows, hold all rows of `state` up to its epoch."""
+    for (before, _), (after, _) in pairwise(parts):
         if after.first <= before.last:
             raise damaged(after.path, f"overlaps {before.path.name}")
-    return tables
+    limit = state.epoch if state.rows else -1
+    for part, _ in parts:
+        if part.first <= limit < part.last:
+            raise damaged(part.path, f"it begins before the checkpoint of epoch {limit} and ends after it")
+    found = sum(rows for part, rows in parts if part.last <= limit)
+    if found != state.rows:
+        raise damaged(run / METRICS, f"{found} rows up to epoch {state.epoch}, its state counts {state.rows}")
 
 
 def join(tables: Sequence[pa.Table]) -> pa.Table:
