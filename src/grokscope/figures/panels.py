@@ -50,6 +50,7 @@ def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure
             ax.tick_params(
                 axis="x", which="minor", labelbottom=False
             )  # empty labels would still be measured by the layout
+            ax.tick_params(axis="y", which="minor", labelleft=column == 0)
             ax.set_ylabel(label if column == 0 else "")
         axes[0, arm].set_title(wrapped(name, 30), pad=19)
         axes[-1, arm].set_xlabel("epoch")
@@ -92,12 +93,15 @@ def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
 def log_values(ax: Axes) -> None:
     """A log axis for a metric already drawn; values that are not above 0 are omitted.
 
-    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure.
+    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure. Over one
+    decade and more their labels go: they overlap.
     """
     ax.set_yscale("log", nonpositive="mask")
     low, high = ax.get_ylim()
     if high >= 100 * low:
         ax.yaxis.set_minor_locator(NullLocator())
+    elif high >= 10 * low:
+        ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def short_number(value: float, tick: int | None = None) -> str:

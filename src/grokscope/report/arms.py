@@ -29,7 +29,8 @@ def statistics(table: pd.DataFrame, summary: pd.DataFrame) -> list[str]:
         # a median exists once half of the runs have grokked
         middle = "no median" if pd.isna(row["median"]) else f"median {row['median']:,.0f} epochs"
         spread = "" if pd.isna(row["fastest"]) else f" ({row['fastest']:,.0f} to {row['slowest']:,.0f})"
-        lines.append(f"{arm}: {middle}{spread}, {_grokked(row, table[table['arm'] == arm])}.")
+        waiting = table.loc[(table["arm"] == arm) & table["t_grok"].isna(), "status"]
+        lines.append(f"{arm}: {middle}{spread}, {_share(row)} runs grokked{unfinished(waiting)}.")
     if len(summary) > 1:
         for pair in compare(table, "arm").pairs.itertuples():
             lines.append(
@@ -54,7 +55,7 @@ def _overview(table: pd.DataFrame, summary: pd.DataFrame) -> list[str]:
     test = log_rank_of_arms(table, "arm")
     lines.append(
         f"Log-rank test between all arms: χ² = {test.chi2:,.4g} with {test.freedom} degrees of freedom, p = {test.p:.3g}. "
-        f"Arms are compared with each other, two at a time, where there are at most {DRAWN}: `--where` selects runs."
+        f"Arms are compared with each other, two at a time, where there are at most {DRAWN}; --where selects runs."
     )
     return lines
 
@@ -67,7 +68,8 @@ def table_of_arms(table: pd.DataFrame, summary: pd.DataFrame) -> Section:
     for arm, row in order.head(LISTED).iterrows():
         median = "–" if pd.isna(row["median"]) else f"{row['median']:,.0f}"
         spread = "–" if pd.isna(row["fastest"]) else f"{row['fastest']:,.0f} to {row['slowest']:,.0f}"
-        rows.append((str(arm), median, spread, _grokked(row, by_arm[arm])))
+        waiting = by_arm[arm].loc[by_arm[arm]["t_grok"].isna(), "status"]
+        rows.append((str(arm), median, spread, _share(row) + unfinished(waiting)))
     text = "Grokking times in epochs, by arm; the median counts the runs that have not grokked (Kaplan–Meier)."
     if len(order) > LISTED:
         text += (
@@ -79,20 +81,19 @@ def table_of_arms(table: pd.DataFrame, summary: pd.DataFrame) -> Section:
     )
 
 
-def _grokked(row: pd.Series, runs: pd.DataFrame) -> str:
-    waiting = runs.loc[runs["t_grok"].isna(), "status"]
-    return f"{int(row['runs'] - row['censored'])} of {int(row['runs'])} runs grokked{unfinished(waiting)}"
+def _share(row: pd.Series) -> str:
+    return f"{int(row['runs'] - row['censored'])} of {int(row['runs'])}"
 
 
 def drawn_arms(summary: pd.DataFrame, most: int) -> list[str]:
-    """At most so many arms, in their order: if there are more, spread evenly from the soonest to grok to the latest."""
+    """At most so many arms: all in their order, or, if there are more, some from the soonest to grok to the latest."""
     arms = list(map(str, summary.index))
     if len(arms) <= most:
         return arms
     # Arms without a median stand last, by how many of their runs grokked.
     ranking = np.lexsort((summary["censored"] / summary["runs"], summary["median"].fillna(np.inf)))
     places = np.unique(np.round(np.linspace(0, len(arms) - 1, most)).astype(int))
-    return [arms[place] for place in sorted(ranking[places])]
+    return [arms[place] for place in ranking[places]]
 
 
 def left_out(drawn: Iterable[str], summary: pd.DataFrame) -> str:

@@ -80,7 +80,11 @@ def build_page(
     summary = summarise(table, "arm")
     medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summary["median"].items()}
     drawn = drawn_arms(summary, most_arms)
-    places = [place for place, arm in enumerate(arms) if arm in set(drawn)]
+    members: dict[str, list[int]] = {arm: [] for arm in drawn}
+    for place, arm in enumerate(arms):
+        if arm in members:
+            members[arm].append(place)
+    places = sum(members.values(), [])
     curves = _curves(
         [runs[p] for p in places], [arms[p] for p in places], [settings.configs[p] for p in places], criterion
     )
@@ -148,7 +152,13 @@ def _more_sections(table: pd.DataFrame, summary: pd.DataFrame, omitted: Mapping[
     """Arms, where they are too many for the verdict, and the runs that were omitted."""
     sections = [table_of_arms(table, summary)] if len(summary) > DRAWN else []
     if omitted:
-        sections.append(Section(name="omitted", title="Omitted runs", text=tuple(omitted_lines(omitted))))
+        sections.append(
+            Section(
+                name="omitted",
+                title="Omitted runs",
+                text=tuple(line.replace("`", "") for line in omitted_lines(omitted)),
+            )
+        )
     return sections
 
 

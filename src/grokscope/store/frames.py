@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..errors import StoreError
 from ..settings import flatten
-from .added import with_added
+from .added import check_added, stored_measures, with_added
 from .catalogue import RunInfo, list_runs
 from .omitted import DELETED, omitted_lines
-from .tables import join, read_parts
+from .state import read_state
+from .tables import check_rows, join, read_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,8 +35,13 @@ def read_metrics(run: RunInfo, columns: Sequence[str] | None = None) -> pa.Table
     StoreError if a part is damaged, or if there are fewer rows than the run has saved.
     """
     wanted = None if columns is None else list(dict.fromkeys(["epoch", *columns]))
-    table = join([table for _, table in read_parts(run.path, wanted)])
-    table = with_added(table, run.path)
+    # The state is read first, and once: a run that trains may write more meanwhile, but never less.
+    state = read_state(run.path)
+    parts = read_all(run.path, wanted)
+    check_rows(run.path, [(part, len(table)) for part, table in parts], state)
+    measures = stored_measures(run.path)
+    check_added(run.path, measures, state)
+    table = with_added(join([table for _, table in parts]), run.path, measures)
     return table if wanted is None else table.select([name for name in table.column_names if name in wanted])
 
 
