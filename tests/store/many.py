@@ -30,7 +30,8 @@ SETTINGS = {
 
 
 def make_runs(folder: Path, *, arms: int, seeds: int, rows: int = 60) -> list[str]:
-    """Write arms × seeds finished runs and return their ids; those that exist are left alone. The last arm of every four does not grok."""
+    """Write arms × seeds finished runs and return their ids; those that exist are left alone. The last arm of every four does
+    not grok."""
     points = islice(product(*SETTINGS.values()), arms)
     ids = []
     for arm, values in enumerate(points):

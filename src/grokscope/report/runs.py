@@ -84,7 +84,7 @@ def build_page(
     for place, arm in enumerate(arms):
         if arm in members:
             members[arm].append(place)
-    places = sum(members.values(), [])
+    places = [place for own in members.values() for place in own]
     curves = _curves(
         [runs[p] for p in places], [arms[p] for p in places], [settings.configs[p] for p in places], criterion
     )
