@@ -182,3 +182,28 @@ def test_a_run_deleted_meanwhile_is_not_damaged(runs, monkeypatch):
 def test_the_rule_of_exit_codes_is_in_the_help(run, command):
     _, out, _ = run(command, "--help")
     assert "named on stderr and omitted" in " ".join(out.split())
+
+
+def test_a_failed_run_says_why(tmp_path, capsys):
+    from grokscope.cli.run_table import as_objects, table_of_runs
+    from grokscope.store import RunInfo
+
+    failed = RunInfo(id="3f9a", path=tmp_path, status="failed", epoch=40, config={"seed": 0}, reason="disk full")
+    done = RunInfo(id="77bc", path=tmp_path, status="done", epoch=90, config={"seed": 1})
+    for info in (failed, done):
+        info.summary.update(summary_without_grokking())
+    table_of_runs([failed, done])
+    out, err = capsys.readouterr()
+    assert err == "run 3f9a failed at epoch 40: disk full\n"
+    assert [line.split()[5] for line in out.splitlines()[1:3]] == ["failed", "never"]
+    first, second = as_objects([failed, done])
+    assert first["reason"] == "disk full"
+    assert "reason" not in second
+
+
+def summary_without_grokking() -> dict[str, object]:
+    """The summary of a run that memorised and did not grok."""
+    from grokscope.analysis import summary_of
+
+    columns = {"epoch": [0, 50, 200], "train_accuracy": [0.0, 1.0, 1.0], "test_accuracy": [0.0, 0.1, 0.2]}
+    return summary_of(columns)

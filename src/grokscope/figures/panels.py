@@ -93,15 +93,22 @@ def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
 def log_values(ax: Axes) -> None:
     """A log axis for a metric already drawn; values that are not above 0 are omitted.
 
-    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure. Over one
-    decade and more their labels go: they overlap.
+    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure. Over one to two
+    decades 1, 2 and 5 are labelled: more labels would overlap.
     """
     ax.set_yscale("log", nonpositive="mask")
     low, high = ax.get_ylim()
     if high >= 100 * low:
         ax.yaxis.set_minor_locator(NullLocator())
     elif high >= 10 * low:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter(FuncFormatter(plain_number))
         ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def plain_number(value: float, tick: int | None = None) -> str:
+    """0.2, 1, 50; the signature is that of a tick formatter."""
+    return f"{value:g}"
 
 
 def short_number(value: float, tick: int | None = None) -> str:
