@@ -52,9 +52,9 @@ def read_run(path: str | Path) -> RunInfo:
     config, manifest = read_description(path)
     state = read_state(path)
     status = state.status
-    if not state.finished and status != "failed":
+    if not state.finished:
         # The lock takes precedence over the file: a killed run could not record that it stopped.
-        status = "running" if is_held(path) else "stopped"
+        status = "running" if is_held(path) else "failed" if status == "failed" else "stopped"
     return RunInfo(
         id=path.name,
         path=path,
