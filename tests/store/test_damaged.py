@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_run import CONFIG, ID, check_exact, content, open_run, save_next, tensors
+from sample_run import CONFIG, ID, check_exact, content, open_run, row, save_next, tensors
 
 from grokscope.errors import StoreError
 from grokscope.store import checkpoints, delete_runs, find_run, list_runs, load_runs, seal, tables
@@ -146,6 +146,13 @@ def test_a_lost_part_is_noticed(runs: Path) -> None:
 def test_a_lost_checkpoint_is_noticed_and_the_metrics_are_not_dropped(runs: Path) -> None:
     delete(runs / ID / CHECKPOINT)
     refused(runs, "checkpoints", "the checkpoint of epoch 6 is missing")
+
+
+def test_a_lost_checkpoint_of_epoch_0_is_noticed(tmp_path: Path) -> None:
+    with open_run(tmp_path) as run:
+        run.save(0, [row(0)], tensors(0), {}, {})
+    delete(tmp_path / ID / "checkpoints" / "epoch-000000000.safetensors")
+    refused(tmp_path, "the checkpoint of epoch 0 is missing")
 
 
 def test_a_renamed_part_is_noticed(runs: Path) -> None:

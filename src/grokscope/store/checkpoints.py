@@ -62,7 +62,7 @@ def check_kept(run: Path, found: Iterable[CheckpointFile], state: State) -> None
         if epoch not in kept:
             raise DamageError(f"{checkpoint_file(run, epoch, kept=True).path}: missing")
     # A run that trains may have saved a newer one, and dropped this one, since its state was read.
-    if state.epoch and not any(file.epoch >= state.epoch for file in files):
+    if (state.epoch or state.rows) and not any(file.epoch >= state.epoch for file in files):
         raise DamageError(f"{run / CHECKPOINTS}: the checkpoint of epoch {state.epoch} is missing")
 
 

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import StoreError
-from .disk import DamageError, cannot_write, damaged, listing, make_folder, read, sync_folder, write
+from .disk import cannot_write, damaged, listing, make_folder, read, reason, sync_folder, write
 from .seal import WRONG, checksum, read_sealed_json, sealed_json
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def save_results(folder: Path, results: Results) -> Path:
     about[FILES] = {name: checksum(data, label(target, name)) for name, data in content.items()}
     content[ABOUT] = sealed_json(about, label(target, ABOUT))
     make_folder(target.parent)
-    with _locked(target.parent):
+    with _locked(target.parent, fcntl.LOCK_EX):
         _publish(target, content)
     return target
 
@@ -62,17 +62,10 @@ def load_results(folder: Path, experiment: str, scale: str) -> Results | None:
     import pandas as pd
 
     target = folder / experiment / scale
-    for _ in range(3):
-        try:
-            content = _read(target)
-            break
-        except DamageError as error:
-            # Another process may have published in the meantime.
-            if not isinstance(error.__cause__, FileNotFoundError):
-                raise
-            missing = error
-    else:
-        raise missing
+    if not target.parent.is_dir():
+        return None
+    with _locked(target.parent, fcntl.LOCK_SH):
+        content = _read(target)
     if content is None:
         return None
     about, files = content
@@ -153,12 +146,15 @@ def _aside(target: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """One publication at a time."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _locked(folder: Path, how: int) -> Iterator[None]:
+    """One publication at a time, and none while a reader is between two files (LOCK_SH)."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read ({reason(error)})") from error
     try:
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, how)
         yield
     finally:
         os.close(descriptor)
