@@ -55,12 +55,12 @@ def read_added(path: Path) -> pa.Table:
     return pq.ParquetFile(pa.BufferReader(read_sealed(path, label(path)))).read()
 
 
-def with_added(table: pa.Table, run: Path) -> pa.Table:
-    """The metric table of a run with its added columns; null where they were not measured."""
+def with_added(table: pa.Table, run: Path, measures: Sequence[str]) -> pa.Table:
+    """The metric table of a run with the columns of added measures; null where they were not measured."""
     import pyarrow as pa
 
-    epochs = table.column("epoch").to_pylist()
-    for name in added_measures(run):
+    epochs = table.column("epoch").to_pylist() if measures else []
+    for name in measures:
         added = read_added(run / ADDED / f"{name}.parquet")
         known: Mapping[int, int] = {epoch: place for place, epoch in enumerate(added.column("epoch").to_pylist())}
         places = pa.array([known.get(epoch) for epoch in epochs], pa.int64())

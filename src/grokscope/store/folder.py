@@ -195,7 +195,7 @@ class RunFolder:
     def finish(self, status: str, summary: Mapping[str, Any] | None = None) -> None:
         """Set the status (and the summary, if given) without a new checkpoint, and close the folder."""
         self._check_open()
-        state = dataclasses.replace(self.state, status=status, serial=self.state.serial + 1)
+        state = dataclasses.replace(self.state, status=status, reason="", serial=self.state.serial + 1)
         if summary is not None:
             state = dataclasses.replace(state, summary=dict(summary))
         try:
