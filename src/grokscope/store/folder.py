@@ -168,8 +168,11 @@ class RunFolder:
             self._write(STATE, state.to_dict(), if_full=_go_on(epoch))
             self._newest, self.state = file, state
             self._drop_superseded()
+        except Exception:
+            self._broken = True  # still locked, so that the caller can store the reason
+            raise
         except BaseException:
-            self._broken = True
+            self.close()
             raise
 
     def add_measure(self, name: str, rows: Sequence[tables.Row]) -> None:
