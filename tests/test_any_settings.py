@@ -243,7 +243,7 @@ def test_seeds_of_a_grid_are_integers(run, tmp_path, seeds, problem):
         ("--seeds 100000000000", "--seeds: 100,000,000,000 runs are more than the 1,000,000 that one command trains"),
         ("--set task.p=1e40", "task.p: '1e40' is too large; the largest integer is 2⁶³ − 1"),
         ("--set model.d=0.5", "model.d: '0.5' is not an integer"),
-        ("--set ticket.run=a\0b", "ticket.run: no such setting. Did you mean ticket.rate?"),
+        ("--set ticket.run=a\0b", "ticket.run: no such setting. There are none."),
         ("--ticket a\0b", "ticket.run: 'a\\x00b' contains a control character or a lone surrogate"),
     ],
 )

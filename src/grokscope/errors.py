@@ -70,6 +70,8 @@ def named(word: Any) -> str:
 def nearest(word: str, choices: Iterable[str]) -> str:
     """A hint for an unknown name: the closest valid one, or all of them when none is close."""
     choices, word = sorted(choices), word[:LONGEST]
+    if not choices:
+        return "There are none."
     close = get_close_matches(word, choices, n=1, cutoff=0.5) or [c for c in choices if c.endswith(word)][:1]
     return f"Did you mean {close[0]}?" if close else f"Choose from: {', '.join(choices)}."
 

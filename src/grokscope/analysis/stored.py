@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from ..errors import StoreError, shown
 from ..store import RunInfo, read_metrics
 from .times import DEFAULT, Criterion, Metrics, Times, run_times
 
@@ -18,6 +19,10 @@ def times_of(run: RunInfo, criterion: Criterion = DEFAULT) -> Times:
     """When a stored run memorised and grokked."""
     stored = run.summary
     if stored.get("criterion") == criterion.to_dict() and all(field.name in stored for field in fields(Times)):
+        if wrong := [f.name for f in fields(Times) if not isinstance(stored[f.name], (int, float, type(None)))]:
+            raise StoreError(
+                f"run {run.id}: {wrong[0]} of its summary is {shown(stored[wrong[0]])}, which is not a time"
+            )
         return Times.from_dict(stored)
     metrics = read_metrics(run).to_pandas()
     if metrics.empty:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ import typer
 
 from ..errors import StoreError
 from .app import Json, Runs, app
+from .printing import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def audit(
     audits = [check_statements(info) for info in infos]
     page = _write(infos, audits, output) if output else None
     if as_json:
-        print(json.dumps([audit.to_dict() for audit in audits], indent=1, allow_nan=False))
+        print(to_json([audit.to_dict() for audit in audits]))
         return
     for info, found in zip(infos, audits, strict=True):
         _print(info, found)

@@ -11,6 +11,7 @@ import typer
 
 from ..errors import ConfigError
 from .app import Device, Json, Sets, app, parse_sets
+from .printing import to_json
 
 if TYPE_CHECKING:
     import torch
@@ -82,13 +83,13 @@ def bench(
     else:
         measured = _read(stored)
     if output:
-        save_file(output, json.dumps(measured, indent=1) + "\n")
+        save_file(output, to_json(measured) + "\n")
     if pictures:
         if not measured.get("scaling"):
             raise ConfigError("--pictures", f"{stored} has nothing to draw: it was measured without --scaling")
         save(picture(measured), pictures / "scaling")
     if as_json:
-        print(json.dumps(measured, indent=1))
+        print(to_json(measured))
         return
     print(f"{machine(measured)}, torch {measured['torch']}\n{measured['command']}")
     for table in tables(measured):

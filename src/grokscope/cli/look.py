@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import typer
 from ..errors import ConfigError, StoreError, nearest
 from ..settings import flatten
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
+from .printing import print_table, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +94,7 @@ def runs(
     wanted = parse_sets(where, "--where")
     found = [run for run in list_runs(folder) if status in (None, run.status) and matches(run, wanted)]
     if as_json:
-        print(json.dumps(as_objects(found, criterion), indent=1))
+        print(to_json(as_objects(found, criterion)))
     else:
         table_of_runs(found, criterion)
 
@@ -120,7 +120,7 @@ def show(
     last = {} if metrics.empty else {k: v for k, v in metrics.iloc[-1].to_dict().items() if v == v}
     if as_json:
         more = {"manifest": info.manifest, "summary": info.summary, "times": times, "phases": phases, "last": last}
-        print(json.dumps(as_objects([info], criterion)[0] | more, indent=1))
+        print(to_json(as_objects([info], criterion)[0] | more))
         return
     table_of_runs([info], criterion)
     touched = [f"{name} at epoch {times[key]:,}" for name, key in FIRST.items() if times and _too_early(times, key)]
@@ -200,7 +200,7 @@ def list_(
     entries = {name: registry.get(name)} if name else registry.entries()
     found = [entry(name, thing) for name, thing in entries.items()]
     if as_json:
-        print(json.dumps(found, indent=1))
+        print(to_json(found))
         return
     for one in found:
         print(f"{one['name']}\n    {one['about']}")
@@ -245,7 +245,6 @@ def _times(run: RunInfo, criterion: Criterion) -> Times | None:
 def table_of_runs(found: Sequence[RunInfo], criterion: Criterion | None = None) -> None:
     """Print a table with a column for every setting in which the runs differ. The times are those by the criterion, by default
     the default one."""
-    from rich.console import Console
     from rich.table import Table
 
     from ..analysis import DEFAULT
@@ -270,7 +269,7 @@ def table_of_runs(found: Sequence[RunInfo], criterion: Criterion | None = None) 
             run.id, *(str(settings.get(n, "")) for n in differing), run.status, str(run.epoch), *times, *shares
         )
     # a narrow screen wraps lines rather than losing columns or the ends of numbers
-    Console(width=max(Console().width, 200)).print(table, soft_wrap=True)
+    print_table(table, 200, soft_wrap=True)
     print(f"t_mem: {criterion.describe('train accuracy')}; t_grok: {criterion.describe('test accuracy')}")
     if hidden:
         print(f"(also different: {', '.join(hidden)}; --json shows all)", file=sys.stderr)
@@ -290,8 +289,8 @@ def _too_early(times: dict[str, Any], first: str) -> bool:
     return times[first] is not None and times[first] != times[first.removesuffix("_first")]
 
 
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}%"
+def _share(value: Any) -> str:
+    return f"{100 * value:.1f}%" if isinstance(value, (int, float)) else "–"
 
 
 def matches(run: RunInfo, wanted: dict[str, str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import typer
 
 from ..errors import ConfigError
 from .app import Again, Device, Json, Lanes, Quiet, app
+from .printing import to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ def reproduce(
             _print(own)
     draw(drawn)
     if as_json:
-        print(json.dumps(rows, indent=1))
+        print(to_json(rows))
         print_stats(spent_on, as_json)
         return
     total = training_totals(pd.concat([kept.runs for _, kept, _ in drawn]))
@@ -216,7 +216,7 @@ def claims(
 
         save_file(output, gallery(ledger, rows, command_line()))
     if as_json:
-        print(json.dumps(rows, indent=1))
+        print(to_json(rows))
     elif markdown:
         print(as_markdown(ledger, rows), end="")
     else:
