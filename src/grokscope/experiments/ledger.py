@@ -186,8 +186,18 @@ def _drawn(draw: Callable[[Any], Figure], data: Any, name: str, note: str) -> Fi
         print(f"{name} was not drawn ({type(error).__name__}); {note}", file=sys.stderr)
         return None
     if note:
-        figure.text(0.01, 0.0, wrapped(note, 100), size=SMALL, va="top", gid="diverged")
+        _add_note(figure, wrapped(note, 110))
     return figure
+
+
+def _add_note(figure: Figure, text: str) -> None:
+    """A line in a strip of its own above the panels."""
+    width, height = figure.get_size_inches()
+    taller = height + (1 + text.count("\n")) * 1.5 * SMALL / 72
+    figure.set_size_inches(width, taller)
+    if engine := figure.get_layout_engine():
+        engine.set(rect=(0, 0, 1, height / taller))  # type: ignore[call-arg]
+    figure.text(0.01, 0.995, text, size=SMALL, va="top", gid="diverged")
 
 
 def as_markdown(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
