@@ -26,7 +26,7 @@ __all__ = ["Network", "StoredRun", "evaluate", "few_threads", "probes"]
 def evaluate(name: str, run: StoredRun) -> pd.DataFrame:
     """The table of a probe; StoreError, in one line, for a diverged run that it cannot be evaluated on.
 
-    Checkpoints whose weights are not finite are omitted, and named on stderr.
+    That a run diverged is said on stderr, and which checkpoints are omitted since their weights are not finite.
     """
     try:
         table = probes.get(name)(run)
@@ -37,13 +37,10 @@ def evaluate(name: str, run: StoredRun) -> pd.DataFrame:
         raise StoreError(
             f"run {run.id} diverged at epoch {run.info.epoch}: {name} cannot be evaluated ({problem})"
         ) from error
-    omitted = sorted(set(run.epochs) - set(run.finite_epochs))
-    if omitted:
-        epochs = ", ".join(map(str, omitted))
-        print(
-            f"run {run.id} diverged at epoch {run.info.epoch}: checkpoint {epochs} omitted, its weights are not finite",
-            file=sys.stderr,
-        )
+    if run.diverged:
+        omitted = ", ".join(map(str, sorted(set(run.epochs) - set(run.finite_epochs))))
+        what = f": checkpoint {omitted} omitted, its weights are not finite" if omitted else ""
+        print(f"run {run.id} diverged at epoch {run.info.epoch}{what}", file=sys.stderr)
     return table
 
 
