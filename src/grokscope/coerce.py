@@ -66,7 +66,7 @@ def _first_that_fits(field: str, hints: tuple[Any, ...], value: Any) -> Any:
 
 def _integer(field: str, value: Any) -> int:
     """An integer, or a number or text that stands for one, such as 1e4."""
-    number = None if isinstance(value, bool) else value
+    number: Any = None if isinstance(value, bool) else value
     with suppress(TypeError):
         number = operator.index(number)  # also NumPy's integers
     if isinstance(value, str):

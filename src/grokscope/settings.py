@@ -51,7 +51,7 @@ class ComponentField(NamedTuple):
             chosen: type[Settings] = self.registry.get(table["kind"])
         except ConfigError as error:
             raise ConfigError(path, error.problem) from None
-        _check_class(chosen, path, table["kind"])
+        _check_class(chosen, path, table["kind"])  # type: ignore[arg-type]
         return chosen
 
     def read(self, value: Any, path: str) -> Settings:

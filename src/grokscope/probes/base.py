@@ -30,7 +30,7 @@ def evaluate(name: str, run: StoredRun) -> pd.DataFrame:
     """
     try:
         table = probes.get(name)(run)
-    except (ValueError, ArithmeticError, torch.linalg.LinAlgError) as error:
+    except (ValueError, ArithmeticError, torch.linalg.LinAlgError) as error:  # type: ignore[attr-defined]
         if not run.diverged:
             raise
         problem = " ".join(str(error).split())
