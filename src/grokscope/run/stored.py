@@ -133,8 +133,8 @@ def origin_of(config: RunConfig, runs: str | Path) -> StoredRun | None:
         raise ConfigError("ticket.run", f"run {source.id} has other weights than this model")
     epoch = source.checkpoint_from(config.ticket.epoch)
     if epoch not in (None, *source.epochs):
-        kept = ", ".join(map(str, source.epochs)) or "none"
-        raise ConfigError("ticket.epoch", f"run {source.id} has no checkpoint of epoch {epoch}; it has {kept}")
+        kept = ", ".join(map(str, source.epochs))
+        raise StoreError(f"run {source.id} has no checkpoint of epoch {epoch}, only of {kept}")
     return source
 
 
