@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
+from itertools import islice
+from typing import Any
 
 
 class GrokscopeError(Exception):
@@ -38,9 +40,42 @@ class BusyError(StoreError):
     """Another process trains the run."""
 
 
+LONGEST = 80
+"""Characters of a text that a message quotes."""
+MOST_ITEMS = 4
+"""Items of a list or table that a message quotes, and how deep."""
+
+
+def shown(value: Any, depth: int = 0) -> str:
+    """`value` as Python would write it, on one line and shortened: for messages about values of any size, depth and content."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= LONGEST else f"{value[:LONGEST]!r}… ({len(value):,} characters)"
+    if isinstance(value, int) and value.bit_length() > 256:  # longer ones cannot even be printed
+        return f"an integer of about {value.bit_length() * 3 // 10:,} digits"
+    if isinstance(value, (Mapping, list, tuple)):
+        if depth == MOST_ITEMS:
+            return "…"
+        items = [
+            f"{shown(key, depth + 1)}: {shown(value[key], depth + 1)}"
+            if isinstance(value, Mapping)
+            else shown(key, depth + 1)
+            for key in islice(value, MOST_ITEMS)
+        ]
+        begin, end = "{}" if isinstance(value, Mapping) else "[]" if isinstance(value, list) else "()"
+        return f"{begin}{', '.join([*items, '…'] if len(value) > MOST_ITEMS else items)}{end}"
+    return repr(value)
+
+
+def named(word: Any) -> str:
+    """The name of a setting as a user wrote it; quoted if it would not fit on a line."""
+    return word if isinstance(word, str) and word.isprintable() and len(word) <= LONGEST else shown(word)
+
+
 def nearest(word: str, choices: Iterable[str]) -> str:
     """A hint for an unknown name: the closest valid one, or all of them when none is close."""
-    choices = sorted(choices)
+    choices, word = sorted(choices), word[:LONGEST]
+    if not choices:
+        return "There are none."
     close = get_close_matches(word, choices, n=1, cutoff=0.5) or [c for c in choices if c.endswith(word)][:1]
     return f"Did you mean {close[0]}?" if close else f"Choose from: {', '.join(choices)}."
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from .errors import ConfigError, nearest
+from .errors import ConfigError, nearest, shown
 
 T = TypeVar("T")
 
@@ -56,8 +56,10 @@ class Registry(Generic[T]):
 
     def get(self, name: Any) -> T:
         entries = self.entries()
+        if not isinstance(name, str):
+            raise ConfigError(self.field, f"{shown(name)} is not the name of a {self.field}")
         if name not in entries:
-            raise ConfigError(self.field, f"no {self.field} is called {name!r}. {nearest(str(name), entries)}")
+            raise ConfigError(self.field, f"no {self.field} is called {shown(name)}. {nearest(name, entries)}")
         return entries[name]
 
     def patched(self, entry: type) -> list[str]:

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, get_args
 
 from .coerce import coerce
-from .errors import ConfigError, nearest, within
+from .errors import ConfigError, named, nearest, shown, within
 
 if TYPE_CHECKING:
     from .registry import Registry
 
 S = TypeVar("S", bound="Settings")
+DEEPEST = 50
+"""Most levels of nested tables that are read."""
 
 PLAIN = (str, int, float, list, type(None))
 """Types of plain values that are not tables of settings."""
@@ -37,7 +39,7 @@ class ComponentField(NamedTuple):
         if isinstance(value, str) and self.registry is not None:
             return {"kind": value}
         if not isinstance(value, Mapping):
-            raise ConfigError(path, f"{value!r} is not a table of settings")
+            raise ConfigError(path, f"{shown(value)} is not a table of settings")
         return dict(value)
 
     def kind_of(self, table: Mapping[str, Any]) -> str:
@@ -52,6 +54,7 @@ class ComponentField(NamedTuple):
             chosen: type[Settings] = self.registry.get(table["kind"])
         except ConfigError as error:
             raise ConfigError(path, error.problem) from None
+        _check_class(chosen, path, table["kind"])  # type: ignore[arg-type]
         return chosen
 
     def read(self, value: Any, path: str) -> Settings:
@@ -200,22 +203,24 @@ class Settings:
         return plain
 
     @classmethod
-    def from_dict(cls: type[S], plain: dict[str, Any], *, path: str = "") -> S:
+    def from_dict(cls: type[S], plain: Mapping[str, Any], *, path: str = "") -> S:
         """Settings from plain values; missing values take their default.
 
         path   their position in a larger config, for error messages
         """
+        if not isinstance(plain, Mapping):
+            raise ConfigError(path or "config", f"{shown(plain)} is not a table of settings")
         prefix = f"{path}." if path else ""
         names = [f.name for f in dataclasses.fields(cls)]
         values = {}
-        for name, value in cls.respell(plain).items():
+        for name, value in cls.respell(dict(plain)).items():
             if name == "kind" and cls.kind:
                 if value != cls.kind:
-                    raise ConfigError(f"{prefix}kind", f"{value!r} is not {cls.kind}")
+                    raise ConfigError(f"{prefix}kind", f"{shown(value)} is not {cls.kind}")
                 continue
             if name not in names:
-                choices = [prefix + n for n in names]
-                raise ConfigError(prefix + name, f"no such setting. {nearest(prefix + name, choices)}")
+                choices, unknown = [prefix + n for n in names], prefix + named(name)
+                raise ConfigError(unknown, f"no such setting. {nearest(unknown, choices)}")
             values[name] = cls.read_field(name, value, path=path)
         return cls(**values)
 
@@ -250,6 +255,32 @@ class Settings:
 
 
 @functools.cache
+def _check_class(chosen: Any, path: str, kind: str) -> None:
+    """Refuse a registered class that cannot hold settings, or that would ignore some of those it declares."""
+    if not (isinstance(chosen, type) and issubclass(chosen, Settings)):
+        problem = "is not a class of settings; derive it from the base class of its component"
+    elif missing := [
+        name for name, hint in vars(chosen).get("__annotations__", {}).items() if _forgotten(chosen, name, hint)
+    ]:
+        problem = f"declares {', '.join(missing)} without @dataclass(frozen=True, kw_only=True)"
+    elif bare := [f.name for f in dataclasses.fields(chosen) if f.init and _default(f) is dataclasses.MISSING]:
+        problem = f"has no default for {', '.join(bare)}; every setting needs one"
+    else:
+        try:
+            _hints(chosen)  # type: ignore[arg-type]
+        except (NameError, TypeError) as error:
+            problem = f"has an annotation that cannot be read: {error}"
+        else:
+            return
+    raise ConfigError(path, f"{kind} ({getattr(chosen, '__qualname__', shown(chosen))}) {problem}")
+
+
+def _forgotten(settings: type[Settings], name: str, hint: Any) -> bool:
+    """Whether an annotated name did not become a field."""
+    return "ClassVar" not in str(hint) and name not in {f.name for f in dataclasses.fields(settings)}
+
+
+@functools.cache
 def _hints(settings: Any) -> dict[str, Any]:
     """The types of a class's fields, cached because looking them up is slow."""
     return typing.get_type_hints(settings)
@@ -275,7 +306,9 @@ def require(condition: bool, field: str, problem: str) -> None:
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"task": {"p": 97}} → {"task.p": 97}"""
+    """{"task": {"p": 97}} → {"task.p": 97}; ConfigError for tables nested deeper than any settings are."""
+    if prefix.count(".") > DEEPEST:
+        raise ConfigError(named(prefix), "is nested too deeply")
     flat: dict[str, Any] = {}
     for name, value in tree.items():
         # Plain values first: the check for a mapping is slow, and thousands of configs are flattened.

@@ -189,7 +189,7 @@ BAD = [
     (["train", "grid.toml"], "grid: grid.toml is a grid; run it with: grokscope sweep grid.toml"),
     (["sweep", "plain.toml"], "grid: plain.toml has no table [grid] of lists"),
     (["sweep", "scalar.toml"], "grid.prior.beta: 1.0 is not a list of values"),
-    (["sweep", "seeds.toml"], "seeds: 'a' is neither a number nor a list of numbers"),
+    (["sweep", "seeds.toml"], "seeds: 'a' is neither an integer nor a list of integers"),
     (["train", "--load", "mine.py"], "--load: belongs before the command, as in grokscope --load FILE.py train"),
     (["runs", "--where", "seed"], "--where: 'seed' is not of the form component.field=value"),
     (["show", ""], "the id of a run cannot be empty"),

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from grokscope.experiments import collect
+from grokscope.probes import probes
 from grokscope.store import RunInfo
 
 
@@ -20,12 +21,10 @@ def four_threads():
 
 def test_probes_have_few_threads_and_give_them_back(monkeypatch, four_threads):
     run = RunInfo(id="run", path=Path("nowhere"), status="done", config={"seed": 0})
-    monkeypatch.setattr(
-        collect.probes, "get", lambda name: lambda stored: pd.DataFrame({"threads": [torch.get_num_threads()]})
-    )
+    monkeypatch.setattr(probes, "get", lambda name: lambda stored: pd.DataFrame({"threads": [torch.get_num_threads()]}))
     assert collect.probe_tables(["threads"], [run], ["dense"])["threads"]["threads"].tolist() == [2]
     assert torch.get_num_threads() == 4
-    monkeypatch.setattr(collect.probes, "get", lambda name: lambda stored: 1 / 0)
+    monkeypatch.setattr(probes, "get", lambda name: lambda stored: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         collect.probe_tables(["broken"], [run], ["dense"])
     assert torch.get_num_threads() == 4
@@ -33,7 +32,7 @@ def test_probes_have_few_threads_and_give_them_back(monkeypatch, four_threads):
 
 def test_large_tables_are_kept_of_the_lowest_seed_alone(monkeypatch):
     runs = [RunInfo(id=f"run{seed}", path=Path("nowhere"), status="done", config={"seed": seed}) for seed in (3, 4)]
-    monkeypatch.setattr(collect.probes, "get", lambda name: lambda stored: pd.DataFrame({"epoch": [10]}))
+    monkeypatch.setattr(probes, "get", lambda name: lambda stored: pd.DataFrame({"epoch": [10]}))
     tables = collect.probe_tables(["jaccard", "masks"], runs, ["dense", "dense"])
     assert tables["jaccard"][["run", "arm", "seed"]].to_numpy().tolist() == [["run3", "dense", 3], ["run4", "dense", 4]]
     assert tables["masks"]["run"].tolist() == ["run3"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import StoreError
+from ..errors import StoreError, shown
 from ..store import RunInfo, read_each, read_metrics
 from .times import DEFAULT, TIMES, Criterion, Metrics, Times, run_times
 
@@ -30,7 +30,7 @@ def times_of(run: RunInfo, criterion: Criterion = DEFAULT) -> Times:
 def times_of_each(runs: Sequence[RunInfo], criterion: Criterion = DEFAULT) -> list[Times | StoreError]:
     """The times of each run; in place of those that cannot be read, what is wrong."""
     plain = criterion.to_dict()
-    known = [_stored_by(run, plain) for run in runs]
+    known = [_stored_or_wrong(run, plain) for run in runs]
     read = read_each([run for run, times in zip(runs, known, strict=True) if times is None], COLUMNS)
     found: list[Times | StoreError] = []
     for times in known:
@@ -51,7 +51,16 @@ def _stored_by(run: RunInfo, criterion: dict[str, Any]) -> Times | None:
     stored = run.summary
     if stored.get("criterion") != criterion or not all(name in stored for name in TIMES):
         return None
+    if wrong := [name for name in TIMES if not isinstance(stored[name], (int, float, type(None)))]:
+        raise StoreError(f"run {run.id}: {wrong[0]} of its summary is {shown(stored[wrong[0]])}, which is not a time")
     return Times.from_dict(stored)
+
+
+def _stored_or_wrong(run: RunInfo, criterion: dict[str, Any]) -> Times | StoreError | None:
+    try:
+        return _stored_by(run, criterion)
+    except StoreError as error:
+        return error
 
 
 def _times_in(table: pa.Table, criterion: Criterion) -> Times:

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, nearest
+from ..errors import ConfigError, nearest, shown
+from ..limits import check_count
 from ..loading import load_file
 from .front import Front
 
@@ -123,10 +124,12 @@ def parse_seeds(text: str) -> list[int]:
     try:
         numbers = [int(word) for word in text.split(",") if word.strip()]
     except ValueError:
-        raise ConfigError("--seeds", f"{text!r} is neither a number nor a list such as 0,3,7") from None
+        raise ConfigError("--seeds", f"{shown(text)} is neither a number nor a list such as 0,3,7") from None
+    if "," not in text:
+        check_count(max(numbers, default=0), "--seeds")
     seeds = numbers if "," in text else list(range(numbers[0])) if numbers else []
     if not seeds or min(seeds) < 0:
-        raise ConfigError("--seeds", f"{text!r} selects no seeds" if not seeds else f"{min(seeds)} is negative")
+        raise ConfigError("--seeds", f"{shown(text)} selects no seeds" if not seeds else f"{min(seeds)} is negative")
     return list(dict.fromkeys(seeds))
 
 
@@ -142,6 +145,6 @@ def parse_sets(words: list[str] | None, option: str = "--set") -> dict[str, str]
     for word in words or []:
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise ConfigError(option, f"{word!r} is not of the form component.field=value")
+            raise ConfigError(option, f"{shown(word)} is not of the form component.field=value")
         settings[name.strip()] = value.strip()
     return settings

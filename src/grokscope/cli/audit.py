@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ from ..errors import StoreError
 from ..store.omitted import DELETED, omitted_lines
 from .app import Json, Runs, app
 from .choice import EPILOG, choose_runs
+from .printing import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def audit(
         raise StoreError("\n".join(lines) if lines else f"{folder}: contains no runs with measurements")
     page = _write(infos, audits, output, problems) if output else None
     if as_json:
-        print(json.dumps([audit.to_dict() for audit in audits], indent=1, allow_nan=False))
+        print(to_json([audit.to_dict() for audit in audits]))
         chosen.finish(problems)
         return
     for info, found in zip(infos, audits, strict=True):

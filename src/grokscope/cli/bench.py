@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from ..errors import ConfigError
 from .app import Device, Json, Sets, app, parse_sets
+from .printing import to_json
 
 if TYPE_CHECKING:
     import torch
@@ -89,7 +89,7 @@ def bench(
             raise ConfigError("--pictures", f"{stored} has nothing to draw: it was measured without --scaling")
         save(picture(measured), pictures / "scaling")
     if as_json:
-        print(json.dumps(measured, indent=1))
+        print(to_json(measured))
         return
     print(f"{machine(measured)}, torch {measured['torch']}\n{measured['command']}")
     for table in tables(measured):

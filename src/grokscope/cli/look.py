@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from ..errors import ConfigError, StoreError, nearest
 from ..settings import flatten
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
 from .choice import EPILOG, choose_runs, progress_bar
+from .printing import to_json
 from .run_table import as_objects, matches, table_of_runs
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def runs(
         # Whether a damaged run has the settings is unknown: it is listed, so that it does not vanish.
         found = [run for run in found if run.problem or matches(run, wanted)]
     if as_json:
-        print(json.dumps(as_objects(found, criterion), indent=1))
+        print(to_json(as_objects(found, criterion)))
     else:
         table_of_runs(found, criterion)
 
@@ -125,9 +124,8 @@ def show(
         times = run_times(metrics, criterion).to_dict()
     last = {} if metrics is None or metrics.empty else {k: v for k, v in metrics.iloc[-1].to_dict().items() if v == v}
     if as_json:
-        finite = {name: value if math.isfinite(value) else None for name, value in last.items()}
-        more = {"manifest": info.manifest, "summary": info.summary, "times": times, "phases": phases, "last": finite}
-        print(json.dumps(as_objects([info], criterion)[0] | more, indent=1, allow_nan=False))
+        more = {"manifest": info.manifest, "summary": info.summary, "times": times, "phases": phases, "last": last}
+        print(to_json(as_objects([info], criterion)[0] | more))
         raise typer.Exit(1 if info.problem else 0)
     table_of_runs([info], criterion)
     touched = [f"{name} at epoch {times[key]:,}" for name, key in FIRST.items() if times and _too_early(times, key)]
@@ -222,7 +220,7 @@ def list_(
     entries = {name: registry.get(name)} if name else registry.entries()
     found = [entry(name, thing) for name, thing in entries.items()]
     if as_json:
-        print(json.dumps(found, indent=1))
+        print(to_json(found))
         return
     for one in found:
         print(f"{one['name']}\n    {one['about']}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .app import Json, Runs, app
+from .printing import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ def measure(
     infos = [find_run(folder, id) for id in run] if run else [r for r in list_runs(folder) if r.status in FINISHED]
     added = measure_finished(infos)
     if as_json:
-        print(json.dumps({id: found._asdict() for id, found in added.items()}, indent=1))
+        print(to_json({id: found._asdict() for id, found in added.items()}))
     elif added:
         print(summary(added))
     else:

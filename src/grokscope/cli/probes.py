@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +9,7 @@ import typer
 
 from ..errors import ConfigError
 from .app import Json, Runs, app
+from .printing import print_table, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,20 +34,20 @@ def probe(
         grokscope probe jaccard 3f9a
     """
     from ..describe import entry
-    from ..probes import StoredRun, few_threads, probes
+    from ..probes import StoredRun, evaluate, few_threads, probes
 
     if name is None:
         listed = [entry(name, probe) for name, probe in probes.entries().items()]
-        print(json.dumps(listed, indent=1) if as_json else "\n".join(f"{p['name']:<10} {p['about']}" for p in listed))
+        print(to_json(listed) if as_json else "\n".join(f"{p['name']:<10} {p['about']}" for p in listed))
         return
-    look = probes.get(name)
+    probes.get(name)  # an unknown name is refused first
     if not run:
         raise ConfigError("RUN", f"name the runs to analyse with probe {name}; `grokscope runs` lists them")
     with few_threads():
-        tables = {stored.id: look(stored) for stored in (StoredRun.find(folder, id) for id in run)}
+        tables = {stored.id: evaluate(name, stored) for stored in (StoredRun.find(folder, id) for id in run)}
     if as_json:
         rows = [{"run": id, **row} for id, table in tables.items() for row in table.to_dict("records")]
-        print(json.dumps(rows, indent=1, default=lambda matrix: b64encode(matrix).decode()))
+        print(to_json(rows))
         return
     for id, table in tables.items():
         _print(id, table)
@@ -56,7 +55,6 @@ def probe(
 
 def _print(id: str, table: pd.DataFrame) -> None:
     """Print the table of one run."""
-    from rich.console import Console
     from rich.table import Table
 
     printed = Table(title=f"run {id}", title_justify="left", box=None, pad_edge=False, header_style="bold")
@@ -65,7 +63,7 @@ def _print(id: str, table: pd.DataFrame) -> None:
     for row in table.itertuples(index=False):
         printed.add_row(*map(_word, row))
     # a narrow screen wraps lines rather than losing columns
-    Console(width=max(Console().width, 200)).print(printed, soft_wrap=True)
+    print_table(printed, 200, soft_wrap=True)
 
 
 def _word(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 
 from ..errors import ConfigError
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
+from .printing import to_json
 
 
 @app.command()
@@ -56,4 +56,4 @@ def rm(
             print("nothing was deleted", file=sys.stderr)
             raise typer.Exit(1)
     delete_runs(info.path for info in found)
-    print(json.dumps(as_objects(found), indent=1) if as_json else f"deleted {count}")
+    print(to_json(as_objects(found)) if as_json else f"deleted {count}")

@@ -135,8 +135,8 @@ def _print_aligned(rows: Sequence[Sequence[str]]) -> None:
     print("\n".join(lines))
 
 
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}%"
+def _share(value: Any) -> str:
+    return f"{100 * value:.1f}%" if isinstance(value, (int, float)) else "–"
 
 
 def matches(run: RunInfo, wanted: dict[str, str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import typer
 
 from ..errors import ConfigError, StoreError
 from .app import Again, Device, Json, Lanes, Quiet, app
+from .printing import to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,14 +90,19 @@ def reproduce(
     rows, drawn = [], []
     for experiment in chosen:
         kept = _collect(experiment, scale, asked[experiment.name], stored, device)
+        if kept is None:
+            print(f"{experiment.name}: no run could be trained", file=sys.stderr)
+            continue
         drawn.append((experiment, kept, save_results(results, kept)))
         rows += (own := rulings(experiment, kept))
         if not as_json:
             _print(own)
     draw(drawn)
     if as_json:
-        print(json.dumps(rows, indent=1))
+        print(to_json(rows))
         print_stats(spent_on, as_json)
+        return
+    if not drawn:
         return
     total = training_totals(pd.concat([kept.runs for _, kept, _ in drawn]))
     print_stats(spent_on, as_json)
@@ -123,12 +128,18 @@ def _train(
 ) -> dict[str, RunInfo]:
     """Train all runs of all experiments, those that others refer to first; returns them by id."""
     from ..experiments.base import in_stages
+    from ..experiments.diverged import trainable, was_not_trained
     from .session import stop_here_if_interrupted, train_and_show
 
     wanted = {config.id: (arm, config) for arm, config in asked}
     trained: list[RunInfo] = []
     begun: list[RunConfig] = []
-    for stage in in_stages([config for _, config in wanted.values()]):
+    for asked_now in in_stages([config for _, config in wanted.values()]):
+        stage = trainable(asked_now, trained)
+        if lost := [wanted[config.id][0] for config in asked_now if config not in stage]:
+            print(was_not_trained(lost), file=sys.stderr)
+        if not stage:
+            continue
         conditions = [wanted[config.id][0] for config in stage]
         trained += train_and_show(
             stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions, stats=stats, again=again
@@ -146,14 +157,22 @@ def _steps(asked: Asked, runs: Path) -> int:
     return sum(read_run(runs / id).epoch * c.steps_per_epoch for id, c in configs.items() if (runs / id).exists())
 
 
-def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str) -> Stored:
-    """The results of one experiment."""
+def _collect(
+    experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str
+) -> Stored | None:
+    """The results of one experiment; None if none of its runs could be trained."""
     from .. import __version__
     from ..analysis import DEFAULT
     from ..experiments.collect import probe_tables, run_rows, training_totals
+    from ..experiments.diverged import NOT_TRAINED
     from ..store.results import Results as Stored
 
+    every = [arm for arm, _ in asked]
+    asked = [(arm, config) for arm, config in asked if config.id in stored]
+    if not asked:
+        return None
     arms, own = [arm for arm, _ in asked], [stored[config.id] for _, config in asked]
+    lost = [arm for arm in dict.fromkeys(every) if arm not in arms]
     table, curves = run_rows(own, arms, DEFAULT)
     if experiment.priced:
         table = _price(table, asked, device)
@@ -164,6 +183,7 @@ def _collect(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[st
         "device": own[0].manifest.get("device", ""),
         "criterion": DEFAULT.to_dict(),
         **training_totals(table),
+        **({NOT_TRAINED: lost} if lost else {}),
     }
     return Stored(about, table, curves, probe_tables(experiment.probes, own, arms))
 
@@ -227,7 +247,7 @@ def claims(
 
         save_file(output, gallery(ledger, rows, command_line()))
     if as_json:
-        print(json.dumps(rows, indent=1))
+        print(to_json(rows))
     elif markdown:
         print(as_markdown(ledger, rows), end="")
     else:

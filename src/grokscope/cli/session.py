@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+
+from .printing import to_json
 
 if TYPE_CHECKING:
     from ..config import RunConfig
@@ -66,7 +67,7 @@ def train_and_show(
 def print_stats(stats: TrainingStats, as_json: bool) -> None:
     """One line, if anything was trained; with --json on stderr, since stdout holds the results."""
     if stats.run_steps and as_json:
-        print(json.dumps({"stats": stats.to_dict()}), file=sys.stderr)
+        print(to_json({"stats": stats.to_dict()}, indent=None), file=sys.stderr)
     elif stats.run_steps:
         print(f"\n{stats}")
 

@@ -10,6 +10,7 @@ import typer
 
 from ..errors import ConfigError
 from .app import Json, app
+from .printing import to_json
 
 
 @app.command()
@@ -30,7 +31,7 @@ def equations(
     if not found:
         raise ConfigError("equations", f"no equation has the number or contains the word {word!r}")
     if as_json:
-        print(json.dumps(found, indent=1, ensure_ascii=False))
+        print(to_json(found))
         return
     for row in found:
         print(f"{row['paper']} {', '.join(row['numbers'])}\n    {row['statement']}\n    {row['formula']}")

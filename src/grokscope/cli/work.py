@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .app import Again, Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
+from .printing import to_json
 from .session import command_line, print_stats, stop_here_if_interrupted, train_and_show
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def demo(
     stop_here_if_interrupted(configs, stored)
     result = show.write(stored, output, command=command_line())
     if as_json:
-        print(json.dumps(result.to_dict(), indent=1))
+        print(to_json(result.to_dict()))
     else:
         print(f"\n{result.verdict}\n\npage: {result.page}")
 
@@ -159,7 +159,7 @@ def _train_and_report(
         configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json, stats=stats, again=again
     )
     if as_json:
-        print(json.dumps(as_objects(stored), indent=1))
+        print(to_json(as_objects(stored)))
     else:
         table_of_runs(stored)
     print_stats(stats, as_json)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, named, shown
 from ..settings import Settings
 from .run import RunConfig
 
@@ -22,7 +22,7 @@ def nested(dotted: Mapping[str, Any]) -> dict[str, Any]:
                 branch[word] = {"kind": branch[word]}
             branch = branch.setdefault(word, {})
             if not isinstance(branch, dict):
-                raise ConfigError(name, f"{word} is not a table of settings")
+                raise ConfigError(named(name), f"{named(word)} is not a table of settings")
         if isinstance(branch.get(leaf), dict):
             branch, leaf = branch[leaf], "kind"
         branch[leaf] = value
@@ -78,7 +78,7 @@ def _kept(
             settings.read_field(name, value)
             kept[name] = value
         except ConfigError:
-            unfit.append(f"{name} = {value!r}")
+            unfit.append(f"{name} = {shown(value)}")
     origin = f" (from {source})" if source else ""
     if unknown:
         notify(f"{path} {settings.kind} has no setting {', '.join(unknown)}{origin}: ignored")

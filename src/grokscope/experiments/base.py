@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..config import RunConfig, merge, nested
 from ..errors import ConfigError, nearest
+from ..limits import check_count
 from ..registry import import_tree
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class Experiment:
     def configs(self, scale: Scale, seeds: int | None = None) -> list[tuple[str, RunConfig]]:
         """Every arm with every seed. The runs are exact: what an experiment finds depends on no other that shares its folder."""
         count = seeds or (self.seeds if scale == "full" else self.quick_seeds)
+        check_count(count * len(self.arms_at(scale)), "seeds")
         chosen: list[tuple[str, RunConfig]] = []
         for arm, settings in self.arms_at(scale).items():
             plain = self.base.changes()

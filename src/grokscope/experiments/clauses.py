@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 
 from ..analysis import kaplan_meier, sample, unfinished
 from ..analysis.survival import Sample
+from .diverged import planned_end
 
 DRAWS = 2000
 """Resamples of every bootstrap."""
@@ -45,11 +46,11 @@ class NotRunError(LookupError):
 
 
 def times(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS) -> Sample:
-    """Grokking times of one arm; runs that never grokked are censored at their last epoch."""
+    """Grokking times of one arm; runs that never grokked are censored at their last epoch, diverged ones at the last planned."""
     own = runs[runs["arm"] == arm]
     if own.empty:
         raise NotRunError(arm)
-    return sample(own[clock.time].astype(float), own[clock.end].astype(float))
+    return sample(own[clock.time].astype(float), planned_end(own, own[clock.end].astype(float)))
 
 
 def median(own: Sample) -> float:

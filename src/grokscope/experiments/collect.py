@@ -6,6 +6,7 @@ older: their times are those of the first touch.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,9 @@ import pandas as pd
 
 from ..analysis import DEFAULT, FIRST_TOUCH, Criterion, Phases, find_phases, run_times, times_of
 from ..config import read_stored
+from ..errors import StoreError
 from ..figures import RunCurves
-from ..probes import StoredRun, few_threads, probes
+from ..probes import StoredRun, evaluate, few_threads
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
 from ..thresholds import reaches
@@ -67,12 +69,24 @@ def probe_tables(names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[s
     first = min(run.config["seed"] for run in runs)
     for name in names:
         looked = [
-            probes.get(name)(StoredRun(run)).assign(run=run.id, arm=arm, seed=run.config["seed"])
+            _probed(name, run).assign(run=run.id, arm=arm, seed=run.config["seed"])
             for run, arm in zip(runs, arms, strict=True)
             if name not in ONE_SEED or run.config["seed"] == first
         ]
-        tables[name] = pd.concat(looked, ignore_index=True)
+        found = [table for table in looked if not table.empty]
+        tables[name] = pd.concat(found or looked, ignore_index=True)
     return tables
+
+
+def _probed(name: str, run: RunInfo) -> pd.DataFrame:
+    """The table of a probe; no rows, and a line on stderr, for a diverged run that it cannot be evaluated on."""
+    try:
+        return evaluate(name, StoredRun(run))
+    except StoreError as error:
+        if run.status != "diverged":
+            raise
+        print(f"probe {name} omits {error}", file=sys.stderr)
+        return pd.DataFrame()
 
 
 def _paid(run: RunInfo, metrics: pd.DataFrame) -> dict[str, float]:

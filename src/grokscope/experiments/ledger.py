@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,10 +15,13 @@ import pandas as pd
 from ..analysis.times import RATIO_THRESHOLD
 from ..errors import StoreError
 from ..figures import figures, save
+from ..figures.panels import wrapped
 from ..figures.parallel import executor_for
 from ..figures.registry import summary
+from ..figures.style import SMALL
 from ..store.results import Results, load_results
-from .base import Experiment, Ruling, Scale, all_experiments
+from . import diverged
+from .base import Claim, Experiment, Ruling, Scale, all_experiments
 from .clauses import KEY, NotRunError
 from .collect import criterion_of, curves_from, training_totals
 
@@ -85,7 +89,8 @@ def fits(experiment: Experiment, results: Results) -> bool:
     """Whether stored results belong to this experiment as it is now: same arms, all its probes and prices."""
     if not {"arm", "t_grok"} <= set(results.runs.columns):
         return False
-    same = set(results.runs["arm"]) == set(experiment.arms_at(results.about["scale"]))
+    arms = {*results.runs["arm"], *results.about.get(diverged.NOT_TRAINED, [])}
+    same = arms == set(experiment.arms_at(results.about["scale"]))
     return (
         same
         and (not experiment.priced or "seconds_alone" in results.runs)
@@ -96,11 +101,9 @@ def fits(experiment: Experiment, results: Results) -> bool:
 def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
     """One row per claim."""
     rows = []
+    note = diverged.note(results)
     for claim in experiment.claims:
-        try:
-            ruling = claim.ruling(results)
-        except NotRunError:
-            ruling = Ruling(verdict="not decided", measured=f"not run at {results.about['scale']} size", test="none")
+        ruling = _ruling(claim, results, note)
         rows.append(
             {
                 "paper": experiment.paper,
@@ -110,7 +113,7 @@ def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
                 "reported": claim.reported,
                 "rule": claim.rule,
                 "verdict": ruling.verdict + (f" {ruling.when}" if ruling.when else ""),
-                "measured": ruling.measured,
+                "measured": f"{ruling.measured}\n{note}" if note and note not in ruling.measured else ruling.measured,
                 "test": ruling.test,
                 "scale": results.about["scale"],
                 "runs": len(results.runs),
@@ -119,6 +122,19 @@ def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _ruling(claim: Claim, results: Results, note: str) -> Ruling:
+    """The verdict; "not decided", with the reason, where an arm was not run or diverged runs leave the rule without numbers."""
+    try:
+        return claim.ruling(results)
+    except NotRunError:
+        reason = note or f"not run at {results.about['scale']} size"
+    except Exception as error:  # rules are code of many kinds: what they do without their numbers is not known here
+        if not note:
+            raise
+        reason = f"the rule cannot be applied ({type(error).__name__}); {note}"
+    return Ruling(verdict="not decided", measured=reason, test="none")
 
 
 def draw(wanted: Iterable[tuple[Experiment, Results, Path]]) -> list[Path]:
@@ -153,20 +169,45 @@ class DrawnPicture(NamedTuple):
 
 def drawn_pictures(experiment: Experiment, results: Results) -> Iterator[DrawnPicture]:
     """Every picture of an experiment; what is drawn from runs, for each of its parts."""
-    curves = curves_from(results)
+    curves, note = curves_from(results), diverged.note(results)
     for name, picture in experiment.pictures.items():
         spec = figures.spec(picture) if isinstance(picture, str) else figures.spec_of(picture)
         draw = figures.get(picture) if isinstance(picture, str) else picture
         caption = summary(getattr(draw, "func", draw))
-        if spec is not None and spec.takes == "results":
-            yield DrawnPicture(name, draw(results), caption)
-            continue
-        if not experiment.parts:
-            yield DrawnPicture(name, draw(curves), caption)
-        for part in experiment.parts:
-            own = [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if c.arm.startswith(f"{part}, ")]
-            if own:
-                yield DrawnPicture(name, draw(own), caption, part)
+        of_results = spec is not None and spec.takes == "results"
+        data: dict[str, Any] = {"": results if of_results else curves}
+        if experiment.parts and not of_results:
+            data = {
+                part: [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if c.arm.startswith(f"{part}, ")]
+                for part in experiment.parts
+            }
+        for part, own in data.items():
+            if own and (figure := _drawn(draw, own, f"{experiment.name}: picture {name}", note)) is not None:
+                yield DrawnPicture(name, figure, f"{caption} {note[0].upper()}{note[1:]}." if note else caption, part)
+
+
+def _drawn(draw: Callable[[Any], Figure], data: Any, name: str, note: str) -> Figure | None:
+    """The figure, with a line about diverged runs below it; None, and a line on stderr, where they leave nothing to draw."""
+    try:
+        figure = draw(data)
+    except Exception as error:  # as for rules
+        if not note:
+            raise
+        print(f"{name} was not drawn ({type(error).__name__}); {note}", file=sys.stderr)
+        return None
+    if note:
+        _add_note(figure, wrapped(note, 110))
+    return figure
+
+
+def _add_note(figure: Figure, text: str) -> None:
+    """A line in a strip of its own above the panels."""
+    width, height = figure.get_size_inches()
+    taller = height + (1 + text.count("\n")) * 1.5 * SMALL / 72
+    figure.set_size_inches(width, taller)
+    if engine := figure.get_layout_engine():
+        engine.set(rect=(0, 0, 1, height / taller))  # type: ignore[call-arg]
+    figure.text(0.01, 0.995, text, size=SMALL, va="top", gid="diverged")
 
 
 def as_markdown(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:

@@ -37,6 +37,8 @@ def starting_point(config: RunConfig, train: Batch, origin: Origin | None = None
     ones = train
     if "vectors" in train:
         ones = {"vectors": torch.ones_like(train["vectors"][:1], dtype=torch.float64), "labels": train["labels"][:1]}
+    if "frozen" in train:
+        ones = ones | {"frozen": train["frozen"].double()}
     context = PruningContext(
         parameters=config.model.parameters(config.task.shape),
         weights=weights,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import sys
 import tomllib
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..config import RunConfig, merge, nested
-from ..errors import ConfigError
+from ..errors import ConfigError, named, shown
+from ..limits import check_count
 from ..settings import flatten
 
 
@@ -48,7 +50,9 @@ def read_grid(
     chosen = seeds if seeds is not None else _seeds(given)
     configs = []
     source = f"{file} or --set" if settings else str(file)
-    for point in points(grid):
+    grid_points = points(grid)
+    check_count(len(grid_points) * len(chosen), "grid")
+    for point in grid_points:
         plain = merge(base, nested(point), source=source, notify=lambda line: ignored.setdefault(line))
         config = RunConfig.from_dict(plain).check()
         configs += [dataclasses.replace(config, seed=seed) for seed in chosen]
@@ -59,11 +63,16 @@ def read_grid(
 
 def _seeds(given: Any) -> list[int]:
     """`5` means seeds 0 … 4; a list means these."""
-    chosen = list(range(given)) if isinstance(given, int) else given
-    if not isinstance(chosen, list) or not all(isinstance(seed, int) for seed in chosen):
-        raise ConfigError("seeds", f"{given!r} is neither a number nor a list of numbers")
+    listed = given if isinstance(given, list) else [given]
+    if any(isinstance(seed, bool) or not isinstance(seed, int) for seed in listed):
+        raise ConfigError("seeds", f"{shown(given)} is neither an integer nor a list of integers")
+    if isinstance(given, int):
+        check_count(given, "seeds")
+    chosen = given if isinstance(given, list) else list(range(given))
     if not chosen:
-        raise ConfigError("seeds", f"{given!r} selects no seeds")
+        raise ConfigError("seeds", f"{shown(given)} selects no seeds")
+    if min(chosen) < 0:
+        raise ConfigError("seeds", f"{shown(min(chosen))} is negative")
     return chosen
 
 
@@ -72,7 +81,8 @@ def points(grid: dict[str, Any]) -> list[dict[str, Any]]:
     lists = flatten(grid)  # TOML reads an unquoted prior.beta = […] as nested tables; both spellings mean the same
     for name, values in lists.items():
         if not isinstance(values, list) or not values:
-            raise ConfigError(f"grid.{name}", f"{values!r} is not a list of values")
+            raise ConfigError(f"grid.{named(name)}", f"{shown(values)} is not a list of values")
+    check_count(math.prod(map(len, lists.values())), "grid")
     return [dict(zip(lists, values, strict=True)) for values in itertools.product(*lists.values())]
 
 
@@ -83,3 +93,7 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise ConfigError(str(file), f"cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(str(file), f"is not valid TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(str(file), "is nested too deeply") from None
+    except ValueError as error:  # such as an integer of more digits than Python reads
+        raise ConfigError(str(file), f"has a value that cannot be read: {error}") from None

@@ -16,6 +16,7 @@ import torch
 from ..config import RunConfig, combine
 from ..errors import ConfigError, StoreError
 from ..fleet import Job, Progress, TrainingStats
+from ..limits import check_count
 from ..measures import measures
 from ..ops.blas import numerics
 from ..ops.devices import device_name, resolve_device
@@ -24,7 +25,7 @@ from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
 from ..store import RunInfo, check_writable, delete_runs, read_run
 from .continued import change_of_numerics
 from .interrupt import graceful_interrupt
-from .plan import USABLE, fitting_lanes, lane_bytes, pack, plan_workers
+from .plan import USABLE, check_fits, fitting_lanes, lane_bytes, pack, plan_workers
 from .progress import GuardedProgress
 from .remaining import Notes, print_notes, remaining
 from .scheduler import Group, Scheduler, usable_cores
@@ -50,6 +51,8 @@ def train(
 
     Ctrl-C saves the runs and returns them with status "stopped"; the same call continues from there.
     """
+    if isinstance(seeds, int):
+        check_count(seeds, "seeds")
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     configs = [replace(config, seed=seed) for seed in chosen]
     return train_all(configs, device=device, runs=runs, lanes=lanes, progress=progress)
@@ -77,6 +80,7 @@ def train_all(
     if (dtype := torch.get_default_dtype()) != torch.float32:
         raise ConfigError("precision", f"weights are float32, but torch.get_default_dtype() is {dtype}")
     place = resolve_device(device)
+    check_fits(wanted.values(), place, free_memory(place))
     check_writable(runs)
     for config in wanted.values():  # runs that are referred to must exist and match
         teacher_of(config, runs)

@@ -7,16 +7,27 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
+from ..config import RunConfig
+from ..errors import ConfigError, GrokscopeError
+from ..ops.memory import is_out_of_memory
+from ..settings import flatten
+
 if TYPE_CHECKING:
-    from ..config import RunConfig
     from ..tasks import Shape
 
 T = TypeVar("T")
+
+SAMPLE = 1024
+"""Weights for which the size of an optimizer's state is asked."""
+ACTIVATIONS_KEPT = 4
+"""Of the estimated activations one in so many is needed at the least; measured on ten kinds of run."""
 
 MOST_LANES = 512
 """Maximum number of lanes of a fleet on a GPU."""
@@ -88,20 +99,90 @@ def lane_bytes(config: RunConfig) -> int:
     its input and its output at every position that the model computes; a step holds them twice (values and gradients), an
     evaluation twice for the training set and once for the test set, but not both at the same time.
     """
+    return sum(_parts(config, kept=10, copies=2))
+
+
+def least_bytes(config: RunConfig) -> int:
+    """Estimated memory that a run needs at the least, from its settings alone: right to about a factor of four.
+
+    Weights, gradients, the state of the optimizer and of the filter, and the data are counted once; of the activations a
+    quarter, since fused operations keep only some, and evaluations are done in blocks.
+    """
+    weights, activations, data = _parts(config, kept=2, copies=1)
+    return weights + activations // ACTIVATIONS_KEPT + data
+
+
+def _parts(config: RunConfig, *, kept: int, copies: int) -> tuple[int, int, int]:
+    """Bytes of weights with their state, of activations, and of data.
+
+    kept     copies of the weights, gradients included
+    copies   copies of the optimizer's and the filter's state
+    """
     shape = config.task.shape
     parameters = config.ticket.with_scores(config.model.parameters(shape))
     weights = sum(math.prod(p.shape) for p in parameters.values())
-    blank = torch.empty(weights)
-    states = (*config.optim.init(blank, "matrix").values(), *config.filter.init(blank).values())
-    per_weight = 10 * weights + 2 * sum(
-        tensor.numel() for tensor in states
-    )  # weights, gradients, and their updated copies
+    per_weight = kept * weights + copies * weights * _state_size(config) // SAMPLE
     everywhere = shape.length if getattr(config.model, "scope", "") != "query" and not shape.features else 1
     widths = sum(sum(p.shape[-2:]) for p in parameters.values() if len(p.shape) > 1)
     example = 4 * everywhere * (widths + 3 * shape.classes)
     step = 2 * (config.batch_size or shape.train_size) * example
     evaluation = max(2 * shape.train_size, shape.test_size) * example
-    return 4 * per_weight + step + evaluation + _data_bytes(shape)
+    return 4 * per_weight, step + evaluation, _data_bytes(shape)
+
+
+def _state_size(config: RunConfig) -> int:
+    """Numbers that the optimizer and the filter keep for SAMPLE weights. Nothing of that size is allocated."""
+    for device in ("meta", "cpu"):  # an optimizer of a user's own may read values, which meta tensors do not have
+        blank = torch.empty(SAMPLE, device=device)
+        try:
+            states = (*config.optim.init(blank, "matrix").values(), *config.filter.init(blank).values())
+            return sum(tensor.numel() for tensor in states)
+        except (RuntimeError, MemoryError) as error:
+            if is_out_of_memory(error):
+                break
+    return sys.maxsize  # more than an address can hold
+
+
+def check_fits(configs: Iterable[RunConfig], device: torch.device, free: int) -> None:
+    """Raise ConfigError for a run that needs more memory than is free, before anything is allocated or written.
+
+    The error names the estimate, the free memory, and the setting without which the run would need least.
+    """
+    known: set[tuple[object, ...]] = set()
+    for config in configs:
+        key = (config.task, config.model, config.optim, config.filter, config.ticket, config.batch_size)
+        if key in known:
+            continue
+        known.add(key)
+        if (needed := least_bytes(config)) > free:
+            name, value = _largest(config)
+            raise ConfigError(
+                name, f"{value} needs about {in_words(needed)} of memory, and {in_words(free)} are free on {device}"
+            )
+
+
+def _largest(config: RunConfig) -> tuple[str, str]:
+    """The changed setting without which a run needs least memory, and its value; the run as a whole if it has none."""
+    found = (least_bytes(config), "model", "this run")
+    for name, value in flatten(config.changes()).items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        plain = config.changes()
+        *path, field = name.split(".")
+        branch = plain
+        for word in path:
+            branch = branch[word]
+        del branch[field]
+        with suppress(GrokscopeError, ArithmeticError, ValueError):  # without it the others may not fit together
+            found = min(found, (least_bytes(RunConfig.from_dict(plain)), name, str(value)))
+    return found[1:]
+
+
+def in_words(size: int) -> str:
+    """`3.2 GB`"""
+    units = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+    power = min(max(len(str(size)) - 1, 0) // 3, len(units) - 1)
+    return f"{size / 1000**power:,.3g} {units[power]}"
 
 
 def _data_bytes(shape: Shape) -> int:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 models: Registry[type[Model]] = Registry("model", "grokscope.models")
 
 Role = Literal["embedding", "matrix", "bias"]
+MOST_LAYERS = 1000
+"""Most layers of a model: each has parameters of its own name."""
 
 
 class Neurons(NamedTuple):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from ..settings import require, setting
-from .base import Model, Output, Parameter, models
+from .base import MOST_LAYERS, Model, Output, Parameter, models
 from .parts import Dropout
 from .parts.dropout import check_dropout
 
@@ -45,8 +45,8 @@ class MLP(Model):
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)
 
     def check(self) -> None:
-        for field in ("depth", "width"):
-            require(getattr(self, field) >= 1, field, f"{getattr(self, field)} is below 1")
+        require(1 <= self.depth <= MOST_LAYERS, "depth", f"{self.depth} is outside 1 … {MOST_LAYERS}")
+        require(self.width >= 1, "width", f"{self.width} is below 1")
         require(self.kappa > 0, "kappa", f"{self.kappa} is not above 0")
         check_dropout(self.dropout)
 

@@ -23,7 +23,7 @@ import torch
 
 from ..ops.lookup import Plan, lookup, pool
 from ..settings import component, require, setting
-from .base import Output, Parameter, models
+from .base import MOST_LAYERS, Output, Parameter, models
 from .bounds import Bounded, layer_weights
 from .fused import Fused
 from .parts import (
@@ -94,8 +94,9 @@ class Transformer(Fused, Bounded):
     HOST: ClassVar[tuple[str, ...]] = ("init_scale",)
 
     def check(self) -> None:
-        for field in ("d", "d_mlp", "heads", "layers"):
+        for field in ("d", "d_mlp", "heads"):
             require(getattr(self, field) >= 1, field, f"{getattr(self, field)} is below 1")
+        require(1 <= self.layers <= MOST_LAYERS, "layers", f"{self.layers} is outside 1 … {MOST_LAYERS}")
         require(self.d % self.heads == 0, "heads", f"{self.heads} heads do not divide d = {self.d}")
         for field in ("init_scale", "readout_scale"):
             require(getattr(self, field) > 0, field, f"{getattr(self, field)} is not above 0")

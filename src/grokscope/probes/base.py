@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import torch
 
+from ..errors import StoreError
 from ..registry import Registry
 from ..run import Network, StoredRun
 
@@ -18,7 +20,28 @@ probes: Registry[Callable[[StoredRun], pd.DataFrame]] = Registry("probe", "groks
 
 THREADS = 2
 
-__all__ = ["Network", "StoredRun", "few_threads", "probes"]
+__all__ = ["Network", "StoredRun", "evaluate", "few_threads", "probes"]
+
+
+def evaluate(name: str, run: StoredRun) -> pd.DataFrame:
+    """The table of a probe; StoreError, in one line, for a diverged run that it cannot be evaluated on.
+
+    That a run diverged is said on stderr, and which checkpoints are omitted since their weights are not finite.
+    """
+    try:
+        table = probes.get(name)(run)
+    except (ValueError, ArithmeticError, torch.linalg.LinAlgError) as error:  # type: ignore[attr-defined]
+        if not run.diverged:
+            raise
+        problem = " ".join(str(error).split())
+        raise StoreError(
+            f"run {run.id} diverged at epoch {run.info.epoch}: {name} cannot be evaluated ({problem})"
+        ) from error
+    if run.diverged:
+        omitted = ", ".join(map(str, sorted(set(run.epochs) - set(run.finite_epochs))))
+        what = f": checkpoint {omitted} omitted, its weights are not finite" if omitted else ""
+        print(f"run {run.id} diverged at epoch {run.info.epoch}{what}", file=sys.stderr)
+    return table
 
 
 @contextmanager

@@ -64,6 +64,8 @@ class Network:
         for name in ("frozen", "vectors"):
             if name in batch:
                 batch[name] = batch[name].to(dtype)
+        if "frozen" in batch and dtype == torch.float64:  # 1/3 in float32 is not 1/3: normalised again, it sums to one
+            batch["frozen"] = batch["frozen"] / batch["frozen"].sum(-1, keepdim=True)
         return Forward(self.config)(self.weights, batch, **how)
 
     def attention(self, examples: Examples) -> Float[Tensor, "example position"]:

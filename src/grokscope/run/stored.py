@@ -64,6 +64,16 @@ class StoredRun:
         """Epochs of the checkpoints; a run with `log.keep` has more than the last one."""
         return kept_epochs(self.info)
 
+    @property
+    def diverged(self) -> bool:
+        """Whether training ended because the loss was not finite."""
+        return self.info.status == "diverged"
+
+    @cached_property
+    def finite_epochs(self) -> list[int]:
+        """Epochs of the checkpoints whose weights are finite; all of them, unless the run diverged."""
+        return [epoch for epoch in self.epochs if not self.diverged or self.network(epoch).is_finite]
+
     def network(self, epoch: int | None = None) -> Network:
         """The network at a checkpoint, the newest by default."""
         return Network.from_tensors(self.config, read_checkpoint(self.info, epoch).tensors)
@@ -95,7 +105,7 @@ def teacher_of(config: RunConfig, runs: str | Path) -> StoredRun | None:
     """The run whose attention is the target of this one's prior; ConfigError if it reads other sequences."""
     if not (isinstance(config.prior, KL) and config.prior.target == "teacher"):
         return None
-    teacher = StoredRun.find(runs, config.prior.teacher)
+    teacher = _source(runs, config.prior.teacher, "prior.teacher", "a teacher")
     mine, other = config.task.shape, teacher.config.task.shape
     if (mine.vocabulary, mine.length) != (other.vocabulary, other.length):
         raise ConfigError("prior.teacher", f"run {teacher.id} was trained on other sequences than those of this task")
@@ -117,10 +127,22 @@ def origin_of(config: RunConfig, runs: str | Path) -> StoredRun | None:
     """The run that this one's ticket comes from; ConfigError if it has other weights."""
     if not isinstance(config.ticket, FromRun):
         return None
-    source = StoredRun.find(runs, config.ticket.run)
+    source = _source(runs, config.ticket.run, "ticket.run", "the origin of a ticket")
     mine, other = (c.model.parameters(c.task.shape) for c in (config, source.config))
     if {name: p.shape for name, p in mine.items()} != {name: p.shape for name, p in other.items()}:
         raise ConfigError("ticket.run", f"run {source.id} has other weights than this model")
+    epoch = source.checkpoint_from(config.ticket.epoch)
+    if epoch not in (None, *source.epochs):
+        kept = ", ".join(map(str, source.epochs))
+        raise StoreError(f"run {source.id} has no checkpoint of epoch {epoch}, only of {kept}")
+    return source
+
+
+def _source(runs: str | Path, id: str, field: str, purpose: str) -> StoredRun:
+    """The run that a setting refers to; ConfigError if it diverged: nothing can be computed from weights that are not finite."""
+    source = StoredRun.find(runs, id)
+    if source.diverged:
+        raise ConfigError(field, f"run {source.id} diverged at epoch {source.info.epoch}: it cannot be {purpose}")
     return source
 
 

@@ -10,6 +10,7 @@ from ..settings import require
 from ..shapes import Int, checked
 from .base import tasks
 from .sparse import SparseTask
+from .table import MOST_OPERANDS
 
 
 @tasks.register("k-addition")
@@ -36,7 +37,7 @@ class Addition(SparseTask):
 
     def check(self) -> None:
         require(self.p >= 2, "p", f"{self.p} is below 2")
-        require(self.k >= 1, "k", f"{self.k} is below 1")
+        require(1 <= self.k <= MOST_OPERANDS, "k", f"{self.k} is outside 1 … {MOST_OPERANDS}")
         super().check()
 
     @checked

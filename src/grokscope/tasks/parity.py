@@ -17,7 +17,7 @@ from ..randomness import stream
 from ..settings import require
 from ..shapes import Int, checked
 from .base import Examples, Shape, tasks
-from .table import Part, TableTask
+from .table import MOST_OPERANDS, Part, TableTask
 
 
 @tasks.register("parity")
@@ -61,7 +61,7 @@ class Parity(TableTask):
         return as_tokens._replace(vocabulary=0, length=0, test_length=0, features=self.n)
 
     def check(self) -> None:
-        require(self.n >= 1, "n", f"{self.n} is below 1")
+        require(1 <= self.n <= MOST_OPERANDS, "n", f"{self.n} is outside 1 … {MOST_OPERANDS}")
         require(1 <= self.k <= self.n, "k", f"{self.k} is outside 1 … n = {self.n}")
         super().check()
         longer = self.distractors_at_test > self.distractors

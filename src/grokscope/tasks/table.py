@@ -24,6 +24,9 @@ SAMPLE = 2**14
 TEST_SAMPLE = 2**12
 """Test examples of a sampled table, where `test_size` does not say."""
 
+MOST_OPERANDS = 100_000
+"""Most tokens that a label may depend on; what a row is made of is listed before it is drawn."""
+
 Part = Literal["train", "test"]
 
 

@@ -1,0 +1,56 @@
+"""Diverged runs in an experiment: they count as not grokked, are named, and stop neither the other runs nor the other claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from .base import origins
+
+if TYPE_CHECKING:
+    from ..config import RunConfig
+    from ..store import RunInfo
+    from ..store.results import Results
+
+NOT_TRAINED = "not_trained"
+"""Entry of `about.json`: arms without any run, since those that they start from diverged."""
+
+
+def trainable(configs: Iterable[RunConfig], trained: Iterable[RunInfo]) -> list[RunConfig]:
+    """Those whose teacher and ticket come from runs that were trained and did not diverge."""
+    usable = {run.id for run in trained if run.status != "diverged"}
+    return [config for config in configs if origins(config) <= usable]
+
+
+def was_not_trained(arms: Sequence[str]) -> str:
+    """A line about runs of these arms."""
+    names = ", ".join(dict.fromkeys(arms))
+    return f"not trained: {len(arms)} run{'s' * (len(arms) > 1)} of {names}, since those that they start from diverged"
+
+
+def named_runs(runs: pd.DataFrame) -> str:
+    """`plain (seeds 0, 1), oracle (seed 3)`: the diverged runs of a table; empty if there are none."""
+    if "status" not in runs:
+        return ""
+    seeds: Mapping[str, list[int]] = runs[runs["status"] == "diverged"].groupby("arm", sort=False)["seed"].agg(list)
+    return ", ".join(
+        f"{arm} (seed{'s' * (len(own) > 1)} {', '.join(map(str, sorted(own)))})" for arm, own in seeds.items()
+    )
+
+
+def note(results: Results) -> str:
+    """One line that names diverged runs and arms that were not trained; empty if there are none."""
+    runs, arms = named_runs(results.runs), results.about.get(NOT_TRAINED, [])
+    parts = [f"diverged, counted as not grokked: {runs}"] if runs else []
+    parts += [f"not trained, since what they start from diverged: {', '.join(arms)}"] if arms else []
+    return "; ".join(parts)
+
+
+def planned_end(runs: pd.DataFrame, end: pd.Series) -> pd.Series:
+    """When each run is censored: a diverged one at its last planned epoch, since it never groks, on whatever clock `end` is."""
+    if "status" not in runs or "epochs" not in runs:
+        return end
+    planned = end.where(end > 0, 1.0) * runs["epochs"] / runs["epoch"].clip(lower=1)
+    return end.where(runs["status"] != "diverged", planned)

@@ -1,0 +1,91 @@
+"""An arm that diverges does not stop an experiment: its runs are named and count as not grokked."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from grokscope.experiments import base
+from grokscope.experiments.base import Claim, Experiment
+from grokscope.experiments.clauses import times
+from grokscope.experiments.diverged import named_runs
+from grokscope.experiments.rules import never_groks, sooner
+from grokscope.figures import accuracy_and_divergence, grokking_times
+
+WILD = {"optim.kind": "sgd", "optim.lr": 1e12}
+
+
+def needs_numbers(runs):
+    raise ValueError("cannot convert NaN to integer")
+
+
+@pytest.fixture
+def toy(tiny, monkeypatch):
+    """One arm trains, one diverges, one would start from the diverged one."""
+    claims = [
+        Claim(name="never", statement="None groks.", rule="None does.", judge=never_groks(["plain", "wild"])),
+        Claim(name="sooner", statement="Sooner.", rule="log-rank", judge=sooner("wild", "plain")),
+        Claim(name="ticket", statement="Of a ticket.", rule="None does.", judge=never_groks(["ticket"])),
+        Claim(name="numbers", statement="A rule that needs numbers.", rule="None.", judge=needs_numbers),
+    ]
+    ticket = {"ticket.kind": "magnitude", "ticket.run": "@wild"}
+    made = Experiment(
+        name="toy-wild",
+        paper="toys",
+        title="Toy",
+        question="Does it run?",
+        base=replace(tiny, epochs=20),
+        arms={"plain": {}, "wild": WILD, "ticket": ticket},
+        quick_seeds=2,
+        claims=claims,
+        probes=["masks", "features", "compressibility"],
+        pictures={"times": grokking_times, "accuracy": accuracy_and_divergence},
+    )
+    monkeypatch.setitem(base._experiments, "toy-wild", made)
+
+
+def test_the_others_are_judged_and_the_diverged_ones_are_named(toy, run, tmp_path):
+    code, out, err = run("reproduce", "toy-wild", "--quiet", "--device", "cpu", "--json")
+    assert code == 0, err
+    rows = {row["claim"]: row for row in json.loads(out, parse_constant=pytest.fail)}
+    named = (
+        "diverged, counted as not grokked: wild (seeds 0, 1); not trained, since what they start from diverged: ticket"
+    )
+    assert all(named in row["measured"] for row in rows.values())
+    assert rows["never"]["verdict"] == "holds" and rows["never"]["never"] == 4
+    assert rows["ticket"]["verdict"] == "not decided"
+    assert rows["numbers"]["verdict"] == "not decided"
+    assert rows["numbers"]["measured"].startswith("the rule cannot be applied (ValueError); ")
+    assert "not trained: 2 runs of ticket, since those that they start from diverged\n" in err
+    assert "probe features omits run " in err and "its weights are not finite" in err
+
+    folder = tmp_path / "results" / "toy-wild" / "quick"
+    runs = pd.read_parquet(folder / "runs.parquet")
+    assert runs["status"].tolist().count("diverged") == 2
+    assert set(pd.read_parquet(folder / "probe-features.parquet")["arm"]) == {"plain"}
+    for name in ("times", "accuracy"):
+        assert "diverged, counted as not grokked: wild" in (folder / f"toy-wild-{name}.svg").read_text()
+
+    code, out, err = run("claims", "--scale", "quick")
+    assert code == 0, err
+    assert "toy-wild · never (quick)" in out and named in out
+
+
+def test_a_diverged_run_stays_at_risk_to_its_last_planned_epoch():
+    """It never groks: censored where it diverged, it would not count against its arm."""
+    runs = pd.DataFrame(
+        {
+            "arm": "a",
+            "seed": [0, 1, 2],
+            "status": ["grokked", "diverged", "done"],
+            "epochs": 400,
+            "epoch": [300, 5, 400],
+            "t_grok": [200.0, np.nan, np.nan],
+        }
+    )
+    own = times(runs, "a")
+    assert own.time.tolist() == [200, 400, 400]
+    assert named_runs(runs) == "a (seed 1)"
+    assert times(runs.assign(epoch=[300, 0, 400]), "a").time.tolist() == [200, 400, 400]
