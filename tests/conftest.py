@@ -114,3 +114,13 @@ def run(capsys, monkeypatch, tmp_path):
         return stop.value.code, out.out, out.err
 
     return call
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print the counts that tests record with `record_property("counts", …)`."""
+    reports = (report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, []))
+    lines = [value for report in reports for name, value in report.user_properties if name == "counts"]
+    if lines:
+        terminalreporter.section("counts")
+        for line in sorted(lines):
+            terminalreporter.line(line)

@@ -5,12 +5,12 @@ What is between `<!-- measured: NAME -->` and `<!-- end -->` is generated from N
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
 
 from grokscope.bench.report import as_markdown, machine, picture, tables
+from grokscope.bench.stored import read_measured
 from grokscope.figures import to_svg
 from grokscope.store import save_file
 
@@ -29,7 +29,7 @@ def measured_part(name: str, stored: Path) -> str:
     path = stored / f"{name}.json"
     if not path.exists():
         return "Not measured yet."
-    measured = json.loads(path.read_text(encoding="utf-8"))
+    measured = read_measured(path)
     parts = [f"`{measured['command']}`", f"{machine(measured)}, torch {measured['torch']}."]
     parts += map(as_markdown, tables(measured))
     if measured.get("scaling"):
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
         return 1
     save_file(PAGE, filled(page))
     for path in sorted(STORED.glob("*.json")):
-        measured = json.loads(path.read_text(encoding="utf-8"))
+        measured = read_measured(path)
         if measured.get("scaling"):
             save_file(PAGE.with_name(f"speed-{path.stem}.svg"), to_svg(picture(measured)))
     return 0

@@ -67,7 +67,7 @@ def write(runs: Sequence[RunInfo], output: Path, *, command: str) -> Result:
         f"{BASE.optim.lr:g}, weight decay {BASE.optim.weight_decay:g}, full batch, at most {BASE.epochs} epochs. A run ends "
         f"early once test accuracy has stayed at {BASE.stop.accuracy:.0%} for {BASE.stop.window} epochs.",
     )
-    html, pictures = build_page(
+    built = build_page(
         runs,
         command=command,
         title="Grokking, waited for and skipped",
@@ -76,9 +76,10 @@ def write(runs: Sequence[RunInfo], output: Path, *, command: str) -> Result:
         meanings={arm: meaning for arm, (_, meaning) in ARMS.items()},
         verdict=verdict.sentences,
         what=what,
+        png=True,
     )
-    page = save_file(output / "index.html", html)
-    for picture in pictures:
+    page = save_file(output / "index.html", built.html)
+    for picture in built.pictures:
         save_picture(output, picture)
     return Result(
         verdict=verdict.text,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,12 @@ SILENT = ("seed", "data_seed", "init_seed", "order_seed", "exact", "log.every", 
 
 def field_docs(settings: type[Settings]) -> dict[str, str]:
     """The docstring of each field, for a class and its bases."""
+    return dict(_field_docs(settings))  # type: ignore[arg-type]
+
+
+@functools.cache
+def _field_docs(settings: type[Any]) -> dict[str, str]:
+    """The same; parsing source code is slow, so each class is parsed once."""
     docs: dict[str, str] = {}
     for cls in reversed(settings.__mro__):
         if not dataclasses.is_dataclass(cls):

@@ -26,7 +26,7 @@ def info(summary: dict[str, object]) -> RunInfo:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which runs' metrics were read."""
     read: list[str] = []
-    monkeypatch.setattr(stored, "read_metrics", lambda run: read.append(run.id) or pa.table(METRICS))
+    monkeypatch.setattr(stored, "read_metrics", lambda run, columns: read.append(run.id) or pa.table(METRICS))
     return read
 
 
@@ -49,5 +49,5 @@ def test_a_summary_of_an_older_version_is_not_trusted(reads: list[str], summary:
 
 
 def test_a_run_without_measurements_has_no_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "read_metrics", lambda run: pa.table({}))
+    monkeypatch.setattr(stored, "read_metrics", lambda run, columns: pa.table({}))
     assert set(times_of(info({})).to_dict().values()) == {None}

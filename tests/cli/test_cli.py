@@ -18,6 +18,7 @@ TINY = [
 
 
 COMMANDS = [
+    "check",
     "measure",
     "demo",
     "train",
@@ -141,7 +142,9 @@ def test_bench_reports_ratios_side_by_side(run, tmp_path):
     code, out, _ = run(*words, "--json")
     assert code == 0
     result = json.loads(out)
-    assert result == json.loads((tmp_path / "speed.json").read_text())
+    stored = json.loads((tmp_path / "speed.json").read_text())
+    assert stored.pop("checksum").startswith("crc32=")
+    assert result == stored
     assert "CPU" in result["device"]
     assert result["command"].startswith("grokscope bench --set task.p=7")
     assert result["plain_run_steps_per_s"] > 0
@@ -151,6 +154,10 @@ def test_bench_reports_ratios_side_by_side(run, tmp_path):
         assert 0 <= row["diagnostics"] < 1
     code, out, _ = run("bench", "--from", "speed.json")
     assert code == 0 and result["command"] in out and "× plain" in out
+    changed = (tmp_path / "speed.json").read_text().replace('"lanes": 2', '"lanes": 3', 1)
+    (tmp_path / "changed.json").write_text(changed)
+    code, _, err = run("bench", "--from", "changed.json")
+    assert code == 2 and err.startswith("--from: changed.json: damaged (its checksum is wrong")
     code, _, err = run("bench", "--from", "speed.json", "--pictures", ".")
     assert (code, err) == (2, "--pictures: speed.json has nothing to draw: it was measured without --scaling\n")
     points = [
@@ -203,8 +210,8 @@ BAD = [
     (["bench", "--lanes", "few"], "--lanes: 'few' is not a list of positive integers such as 1,5,16"),
     (["bench", "--precision", "fp32"], "precision: 'fp32' is not a valid choice. Did you mean tf32?"),
     (["bench", "--set", "model.heads=2"], "model: bench times the default transformer"),
-    (["bench", "--from", "missing.json"], "--from: missing.json cannot be read"),
-    (["bench", "--from", "broken.toml"], "--from: broken.toml is not JSON"),
+    (["bench", "--from", "missing.json"], "--from: missing.json: missing"),
+    (["bench", "--from", "broken.toml"], "--from: broken.toml: damaged (Expecting value: line 1 column 1 (char 0))"),
     (["--load", "nothing.py", "runs"], "--load: nothing.py is not a file"),
     (["demo", "--seeds", "-1"], "--seeds: '-1' selects no seeds"),
     (["demo", "--seeds", "3,-1"], "--seeds: -1 is negative"),

@@ -1,6 +1,8 @@
 """The committed results: the ledger and the gallery in the docs are what they say."""
 
 import html
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,3 +82,31 @@ def test_the_gallery_shows_every_picture(ledger, rows):
     assert found[0].question in page
     assert "q = 64, no prior: 0 of " in page  # in the alternative text
     assert page.count("data:image/webp") == len(chosen) > 0
+
+
+def test_damaged_results_do_not_hide_the_others(tmp_path, ledger, capsys):
+    from grokscope.cli import main
+
+    kept = [experiment.name for experiment, _ in ledger.found][:3]
+    for name in kept:
+        shutil.copytree(ROOT / "results" / name / "full", tmp_path / name / "full")
+    bad = tmp_path / kept[1] / "full" / "runs.parquet"
+    content = bytearray(bad.read_bytes())
+    content[len(content) // 2] ^= 1
+    bad.write_bytes(content)
+    found = load_ledger(tmp_path, "full")
+    assert [experiment.name for experiment, _ in found.found] == [kept[0], kept[2]]
+    assert list(found.damaged) == [kept[1]]
+    with pytest.raises(SystemExit) as ended:
+        main(["claims", "--results", str(tmp_path), "--json"])
+    out, err = capsys.readouterr()
+    assert ended.value.code == 0
+    assert {row["experiment"] for row in json.loads(out)} == {kept[0], kept[2]}
+    (line,) = [line for line in err.splitlines() if kept[1] in line]
+    assert line.endswith(f"`grokscope reproduce {kept[1]} --full` stores it again from its runs")
+    shutil.rmtree(tmp_path / kept[0])
+    shutil.rmtree(tmp_path / kept[2])
+    with pytest.raises(SystemExit) as ended:
+        main(["claims", "--results", str(tmp_path)])
+    assert ended.value.code == 2
+    assert "none of the full results can be read" in capsys.readouterr().err

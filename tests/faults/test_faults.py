@@ -152,7 +152,7 @@ def trial(sweep, kind, number, folder):
         assert not difference(content(folder), reference, ALLOWED[way]), faults.struck
     for run in list_runs(folder) if folder.exists() else []:
         assert run.status != "damaged", (faults.struck, run.problem)
-        assert run.status != "failed" or run.problem
+        assert run.status != "failed" or run.reason
         COUNTS[f"a run left {run.status}"] += run.status not in ("done", "grokked")
     way(configs, folder)
     assert not difference(content(folder), reference, ALLOWED[way]), faults.struck

@@ -243,3 +243,31 @@ def test_save_writes_both_files_and_leaves_settings_alone(make, tmp_path):
     assert re.search(r"<svg [^>]*viewBox", svg.read_text(encoding="utf-8"))
     assert png.read_bytes().startswith(b"\x89PNG")
     assert dict(mpl.rcParams) == before
+
+
+def test_labels_of_one_decade_do_not_crowd(runs):
+    """From 0.15 to 3: 0.2, 0.5, 1 and 2 are labelled, and only in the first column."""
+    from grokscope.figures.panels import log_values, panels
+
+    figure, axes = panels(runs, {"D": 1.0})
+    for ax in axes[0]:
+        ax.plot([1, 100], [0.15, 3.0])
+    log_values(axes[0, 0])
+    axes[0, 0].set_ylim(0.15, 3.0)
+    FigureCanvasAgg(figure).draw()
+    shown = [label.get_text() for label in axes[0, 0].get_yticklabels(which="both") if label.get_visible()]
+    assert [text for text in shown if text in ("0.2", "0.5", "1", "2")] == ["0.2", "0.5", "1", "2"]
+    assert not any("10" in text for text in shown)
+    minor = [
+        tick for tick in axes[0, 1].yaxis.get_minor_ticks() if tick.label1.get_visible() and tick.label1.get_text()
+    ]
+    assert minor == []
+
+
+def test_many_seeds_are_drawn_as_median_and_band(make):
+    """40 seeds have a line each and their median, 41 only the median."""
+    for seeds, lines in ((40, 41), (41, 1)):
+        many = [make("arm", seed) for seed in range(seeds)]
+        ax = figures.mlp_norm(many).axes[0]
+        curves = [line for line in ax.lines if line.get_gid() is None and len(line.get_xdata()) > 1]
+        assert (len(curves), len(ax.collections)) == (lines, 1)

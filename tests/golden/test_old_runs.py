@@ -1,4 +1,4 @@
-"""Runs that an older version stored (schema 1, other ids) are listed, shown, reported, loaded and probed.
+"""Runs whose settings an older version stored (fewer than there are now) are listed, shown, reported, loaded and probed.
 
 In `old_runs/`: a run with a prior and kept checkpoints, one with linear attention, and one with a task of somebody's own file,
 which is not there any more.
@@ -15,10 +15,12 @@ from grokscope.config import RunConfig, stored
 from grokscope.config.stored import read_stored
 from grokscope.errors import StoreError
 from grokscope.probes import StoredRun, probes
-from grokscope.store import find_run, list_runs
+from grokscope.store import RunFolder, find_run, list_runs, read_metrics
+from grokscope.store.layout import label
+from grokscope.store.seal import sealed_json
 
 OLD = Path(__file__).with_name("old_runs")
-PRIOR, LINEAR, OWN_TASK = "4d5bc3556ecc", "5d2333488d22", "6e436632d83a"
+PRIOR, LINEAR, OWN_TASK = "93419581edf4", "ef545d9aed36", "6e436632d83a"
 
 
 @pytest.fixture
@@ -32,7 +34,12 @@ def with_setting(runs, id, component, **settings):
     path = runs / id / "config.json"
     plain = json.loads(path.read_text())
     (plain[component] if component else plain).update(settings)
-    path.write_text(json.dumps(plain))
+    store_config(path, plain)
+
+
+def store_config(path, plain):
+    plain.pop("checksum", None)
+    path.write_bytes(sealed_json(plain, label(path)))
 
 
 def test_all_are_listed_and_shown(run, runs):
@@ -86,7 +93,14 @@ def test_what_is_ignored_is_returned_with_the_config(runs):
     config, ignored = RunConfig.stored(find_run(runs, PRIOR).config, PRIOR)
     assert ignored == ["model.shimmer"]
     assert (config.task.p, config.prior.beta, config.data_seed) == (5, 0.3, None)
-    assert config.check().id != PRIOR
+    assert config.check().id == PRIOR, "settings that were added later stay out of the id"
+
+
+def test_a_component_that_was_changed_since_is_named(runs, capsys):
+    with_setting(runs, PRIOR, "task", p=7)
+    read_stored(find_run(runs, PRIOR).config, PRIOR)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"run {PRIOR}: its settings now belong to run ")
 
 
 def test_a_value_that_became_invalid_is_an_error_not_a_default(runs):
@@ -99,9 +113,10 @@ def test_runs_of_both_versions_differ_only_in_what_was_set(run, runs):
     """A setting that did not exist when a run was stored has its default: both runs are of one condition."""
     shutil.rmtree(runs / OWN_TASK)
     shutil.rmtree(runs / LINEAR)
-    path = Path(shutil.copytree(runs / PRIOR, runs / "c0ffee"))
     again = RunConfig.stored(find_run(runs, PRIOR).config, PRIOR)[0].to_dict()
-    assert again != json.loads((path / "config.json").read_text()), "the new version has more settings"
-    (path / "config.json").write_text(json.dumps(again))
+    assert again != find_run(runs, PRIOR).config, "the new version has more settings"
+    with RunFolder.create_or_open(runs, "c0ffee", again, device="cpu") as copy:
+        rows = read_metrics(find_run(runs, PRIOR)).to_pylist()
+        copy.save(40, rows, {}, {}, find_run(runs, PRIOR).summary, status="done")
     assert run("report", "--output", "page.html")[0] == 0
     assert "all runs: " in Path("page.html").read_text()

@@ -123,7 +123,7 @@ def test_a_failed_run_says_why_and_continues_when_it_is_requested_again(tiny, tm
             train_all(configs, runs=tmp_path, lanes=1, device="cpu", save_every=0.0)
     failed = find_run(tmp_path, failing)
     assert (failed.status, failed.epoch) == ("failed", 15)
-    assert "no space left" in failed.problem
+    assert "no space left" in failed.reason
     assert find_run(tmp_path, configs[1].id).status == "done"
     again = train_all(configs, runs=tmp_path, device="cpu")
     assert [run.status for run in again] == ["done", "done"]

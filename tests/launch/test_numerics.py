@@ -11,6 +11,8 @@ from grokscope.launch import local
 from grokscope.launch.local import train
 from grokscope.ops.blas import numerics
 from grokscope.store import RunFolder, find_run, last_numerics, read_checkpoint
+from grokscope.store.layout import label
+from grokscope.store.seal import sealed_json
 
 HERE = numerics(torch.device("cpu"), lanes=1)
 WARNING = "the bits may differ from those of an uninterrupted run\n"
@@ -95,7 +97,8 @@ def test_a_run_that_was_not_trained_yet_begins_with_what_is_there_now(tiny, tmp_
 def test_another_kind_of_device_is_named(tiny, tmp_path, capsys, elsewhere):
     (found,) = train(tiny, runs=tmp_path)
     manifest = found.manifest | {"numerics": {"promise": "", "gpu": "NVIDIA H200", "capability": "9.0", "lanes": 5}}
-    (found.path / "manifest.json").write_text(json.dumps(manifest))
+    path = found.path / "manifest.json"
+    path.write_bytes(sealed_json(manifest, label(path)))
     train(replace(tiny, epochs=20), runs=tmp_path)
     assert f"continued with cpu {HERE['cpu']} instead of gpu NVIDIA H200; {WARNING}" in capsys.readouterr().err
 
@@ -118,7 +121,8 @@ def test_a_manifest_without_them_gets_them(tiny, tmp_path, capsys):
     """Of a version that did not record them: nothing can be said of a change."""
     (found,) = train(tiny, runs=tmp_path)
     manifest = {name: value for name, value in found.manifest.items() if name != "numerics"}
-    (found.path / "manifest.json").write_text(json.dumps(manifest))
+    path = found.path / "manifest.json"
+    path.write_bytes(sealed_json(manifest, label(path)))
     train(replace(tiny, epochs=20), runs=tmp_path)
     manifest = find_run(tmp_path, found.id).manifest
     assert [(entry["epoch"], entry["numerics"]) for entry in manifest["continued"]] == [(12, HERE)]

@@ -1,6 +1,5 @@
 """What is left to train of stored runs when epochs, the stop rule or the log are asked for otherwise than before."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -11,6 +10,8 @@ from grokscope.errors import StoreError
 from grokscope.launch.local import train_all
 from grokscope.launch.remaining import remaining, replay
 from grokscope.store import RunFolder, read_run
+from grokscope.store.layout import label
+from grokscope.store.seal import read_sealed_json, sealed_json
 
 SCHEDULE = (0, 5, 10, 15, 20)
 GROKKED = {0: 0.1, 5: 0.5, 10: 0.97, 15: 1.0, 20: 1.0}
@@ -147,19 +148,19 @@ def test_many_runs_of_one_case_are_one_line(config, store, ask):
 
 def test_a_config_that_was_tampered_with_is_refused(config, store, ask):
     path = store(config, {0: 0.1}, "stopped") / "config.json"
-    plain = json.loads(path.read_text())
+    plain = read_sealed_json(path, label(path))
     plain["optim"]["lr"] = 0.5
-    path.write_text(json.dumps(plain))
+    path.write_bytes(sealed_json(plain, label(path)))
     assert ask(config) == ([config.id], [])
-    with pytest.raises(StoreError, match=r"config.json: "):
+    with pytest.raises(StoreError, match=r"holds another configuration \(optim.lr is 0.5 there and 0.01 here\)"):
         train_all([config], runs=path.parent.parent, device="cpu")
 
 
 def test_a_run_stored_before_a_setting_was_added_is_the_same_run(config, store, ask):
     path = store(config, {0: 0.1}, "stopped") / "config.json"
-    plain = json.loads(path.read_text())
+    plain = read_sealed_json(path, label(path))
     for seed in ("data_seed", "init_seed", "order_seed"):
         del plain[seed]
-    path.write_text(json.dumps(plain))
+    path.write_bytes(sealed_json(plain, label(path)))
     assert ask(config) == ([config.id], [])
-    assert RunConfig.from_dict(json.loads(path.read_text())) == config
+    assert RunConfig.from_dict(read_sealed_json(path, label(path))) == config

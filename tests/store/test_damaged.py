@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_run import CONFIG, ID, check_exact, content, open_run, save_next, tensors
+from sample_run import CONFIG, ID, check_exact, content, open_run, row, save_next, tensors
 
 from grokscope.errors import StoreError
-from grokscope.store import checkpoints, find_run, list_runs, load_runs, seal, tables
-from grokscope.store.layout import PartFile
+from grokscope.store import checkpoints, delete_runs, find_run, list_runs, load_runs, seal, tables
+from grokscope.store.layout import PartFile, label
 from grokscope.store.state import State
 
 CHECKPOINT = "checkpoints/epoch-000000006.safetensors"
@@ -56,6 +57,16 @@ def a_folder(path: Path) -> None:
     path.mkdir()
 
 
+def a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def a_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
 def delete(path: Path) -> None:
     path.unlink()
 
@@ -71,14 +82,14 @@ def refused(runs: Path, *words: str) -> None:
     assert content(runs) == before
 
 
-@pytest.mark.parametrize("harm", [truncate, empty, garbage, a_list, a_folder, delete])
+@pytest.mark.parametrize("harm", [truncate, empty, garbage, a_list, a_folder, a_pipe, a_device, delete])
 @pytest.mark.parametrize("name", ["config.json", "manifest.json", "state.json"])
 def test_damaged_json(runs: Path, name: str, harm: Callable[[Path], None]) -> None:
     harm(runs / ID / name)
     refused(runs, name)
 
 
-@pytest.mark.parametrize("harm", [truncate, empty, garbage, a_folder, flip_last_bit])
+@pytest.mark.parametrize("harm", [truncate, empty, garbage, a_folder, a_pipe, a_device, flip_last_bit])
 @pytest.mark.parametrize("name", [CHECKPOINT, PART])
 def test_damaged_tables_and_checkpoints(runs: Path, name: str, harm: Callable[[Path], None]) -> None:
     harm(runs / ID / name)
@@ -97,13 +108,39 @@ def test_damaged_tables_and_checkpoints(runs: Path, name: str, harm: Callable[[P
     ],
 )
 def test_json_that_means_nothing(runs: Path, name: str, plain: dict[str, object]) -> None:
-    (runs / ID / name).write_text(json.dumps(plain))
+    path = runs / ID / name
+    path.write_bytes(seal.sealed_json(plain, label(path)))
     refused(runs, name, "damaged")
+
+
+def test_a_run_under_another_name(runs: Path) -> None:
+    shutil.copytree(runs / ID, runs / "77aa")
+    with pytest.raises(StoreError, match=r"77aa/manifest\.json: damaged \(its checksum is wrong"):
+        find_run(runs, "77aa")
+    assert find_run(runs, ID).epoch == 6
+
+
+@pytest.mark.parametrize("name", ["config.json", "manifest.json", "state.json", CHECKPOINT, PART])
+def test_a_file_of_another_run_is_noticed(runs: Path, name: str) -> None:
+    with open_run(runs, id="77aa") as run:
+        for _ in range(3):
+            save_next(run)
+    shutil.copy(runs / "77aa" / name, runs / ID / name)
+    refused(runs, name, "damaged", "it is not the file that belongs here")
+
+
+def test_two_parts_of_a_run_swapped_are_noticed(runs: Path) -> None:
+    metrics = runs / ID / "metrics"
+    first, second = sorted(metrics.iterdir())[:2]
+    first.rename(metrics / "aside")
+    second.rename(first)
+    (metrics / "aside").rename(second)
+    refused(runs, first.name, "damaged")
 
 
 def test_a_lost_part_is_noticed(runs: Path) -> None:
     delete(runs / ID / PART)
-    refused(runs, "metrics", "4 rows up to epoch 6, the checkpoint counts 6")
+    refused(runs, "metrics", "4 rows up to epoch 6, its state counts 6", f"grokscope rm {ID}")
 
 
 def test_a_lost_checkpoint_is_noticed_and_the_metrics_are_not_dropped(runs: Path) -> None:
@@ -111,14 +148,21 @@ def test_a_lost_checkpoint_is_noticed_and_the_metrics_are_not_dropped(runs: Path
     refused(runs, "checkpoints", "the checkpoint of epoch 6 is missing")
 
 
+def test_a_lost_checkpoint_of_epoch_0_is_noticed(tmp_path: Path) -> None:
+    with open_run(tmp_path) as run:
+        run.save(0, [row(0)], tensors(0), {}, {})
+    delete(tmp_path / ID / "checkpoints" / "epoch-000000000.safetensors")
+    refused(tmp_path, "the checkpoint of epoch 0 is missing")
+
+
 def test_a_renamed_part_is_noticed(runs: Path) -> None:
     (runs / ID / PART).rename(runs / ID / PART.replace("004", "005"))
-    refused(runs, "part-000000003-000000005.parquet", "it holds epochs 3 to 4")
+    refused(runs, "part-000000003-000000005.parquet", "damaged")
 
 
 def test_a_renamed_checkpoint_is_noticed(runs: Path) -> None:
     (runs / ID / CHECKPOINT).rename(runs / ID / CHECKPOINT.replace("006", "007"))
-    refused(runs, "epoch-000000007.safetensors", "it is the checkpoint of epoch 6")
+    refused(runs, "epoch-000000007.safetensors", "damaged")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +171,8 @@ def test_a_renamed_checkpoint_is_noticed(runs: Path) -> None:
 def test_parts_must_fit_together(runs: Path, first: int, last: int, why: str) -> None:
     rows = [{"epoch": epoch} for epoch in range(first, last + 1)]
     name = f"part-{first:09d}-{last:09d}.parquet"
-    (runs / ID / "metrics" / name).write_bytes(tables.encode(rows))
+    path = runs / ID / "metrics" / name
+    path.write_bytes(tables.encode(rows, label(path)))
     if why:
         refused(runs, why)
     else:  # a part beyond the checkpoint is what a kill leaves behind
@@ -138,8 +183,9 @@ def test_parts_must_fit_together(runs: Path, first: int, last: int, why: str) ->
 def test_a_part_on_both_sides_of_the_checkpoint_is_not_cut(runs: Path) -> None:
     delete(runs / ID / "metrics" / "part-000000005-000000006.parquet")
     rows = [{"epoch": epoch} for epoch in range(5, 9)]
-    (runs / ID / "metrics" / "part-000000005-000000008.parquet").write_bytes(tables.encode(rows))
-    refused(runs, "part-000000005-000000008.parquet", "begins before the newest checkpoint (epoch 6)")
+    path = runs / ID / "metrics" / "part-000000005-000000008.parquet"
+    path.write_bytes(tables.encode(rows, label(path)))
+    refused(runs, "part-000000005-000000008.parquet", "begins before the checkpoint of epoch 6")
 
 
 def test_another_config_under_the_same_id(runs: Path) -> None:
@@ -156,8 +202,21 @@ def test_another_config_under_the_same_id(runs: Path) -> None:
 
 def test_a_newer_schema(runs: Path) -> None:
     path = runs / ID / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 3}))
-    refused(runs, "manifest.json", "newer grokscope (schema 3, this one reads up to 2)")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 4}))
+    refused(runs, "manifest.json", "newer grokscope (schema 4, this one reads up to 3)")
+
+
+def test_an_older_schema(runs: Path) -> None:
+    path = runs / ID / "manifest.json"
+    path.write_text(json.dumps({"schema": 2, "created": "2026-01-01"}))
+    refused(runs, "older grokscope (schema 2)", "--again", f"grokscope rm {ID}")
+    assert delete_runs([runs / ID]) == 1
+
+
+def test_a_schema_that_was_changed_is_damage(runs: Path) -> None:
+    path = runs / ID / "manifest.json"
+    path.write_text(path.read_text().replace('"schema": 3', '"schema": 2'))
+    refused(runs, "manifest.json", "damaged")
 
 
 def test_foreign_folders_and_files_are_never_touched(tmp_path: Path) -> None:
@@ -213,28 +272,36 @@ def test_load_runs_leaves_out_damaged_runs_and_says_so(runs: Path) -> None:
 def test_no_changed_byte_and_no_lost_tail_goes_unnoticed(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    whole = data.draw(st.sampled_from([_a_part(), _a_checkpoint()]))
+    path = tmp_path_factory.getbasetemp() / "harmed"
+    whole = data.draw(st.sampled_from([_a_part(label(path)), _a_checkpoint(label(path)), _some_json(label(path))]))
     place = data.draw(st.integers(0, len(whole) - 1))
     change = data.draw(st.integers(0, 255))  # 0 means: cut the file here
     harmed = whole[:place] + (bytes([whole[place] ^ change]) + whole[place + 1 :] if change else b"")
-    path = tmp_path_factory.getbasetemp() / "harmed"
     path.write_bytes(harmed)
     with pytest.raises(StoreError, match="damaged"):
         tables.read_part(PartFile(1, 2, path))
     with pytest.raises(StoreError, match="damaged"):
         checkpoints.read_state_of(path)
+    with pytest.raises(StoreError, match="damaged"):
+        seal.read_sealed_json(path, label(path))
 
 
 def test_letters_like_a_seal_in_the_metadata_do_no_harm(tmp_path: Path) -> None:
     for text in (seal.BLANK, "crc32=0123abcd"):
-        whole = checkpoints.encode(tensors(1), State(epoch=1), {"note": text})
-        (tmp_path / "file").write_bytes(whole)
-        assert checkpoints.read_checkpoint_file(tmp_path / "file").metadata == {"note": text}
+        path = tmp_path / "file"
+        path.write_bytes(checkpoints.encode(tensors(1), State(epoch=1), {"note": text}, label(path)))
+        assert checkpoints.read_checkpoint_file(path).metadata == {"note": text}
+        path.write_bytes(seal.sealed_json({"note": text}, label(path)))
+        assert seal.read_sealed_json(path, label(path)) == {"note": text}
 
 
-def _a_part() -> bytes:
-    return tables.encode([{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": None}])
+def _a_part(label: str) -> bytes:
+    return tables.encode([{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": None}], label)
 
 
-def _a_checkpoint() -> bytes:
-    return checkpoints.encode(tensors(3), State(epoch=3), {"step": 30})
+def _a_checkpoint(label: str) -> bytes:
+    return checkpoints.encode(tensors(3), State(epoch=3), {"step": 30}, label)
+
+
+def _some_json(label: str) -> bytes:
+    return seal.sealed_json(State(epoch=3).to_dict(), label)

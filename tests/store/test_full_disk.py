@@ -43,11 +43,12 @@ def test_full_disk_while_saving(tmp_path: Path, nth: int, file: str, epoch: int,
         expected = rf"^disk full while writing \S+{file} \(.+\); the run can continue from epoch {epoch}$"
         with pytest.raises(StoreError, match=expected):
             save_next(run)
+    with pytest.raises(StoreError, match="closed"):
+        save_next(run)
+    run.close()
     assert not list(tmp_path.rglob("*.tmp"))
     assert [info.status for info in list_runs(tmp_path)] == ["stopped"]
     assert list(load_runs(tmp_path)["epoch"])[:2] == [1, 2]
-    with pytest.raises(StoreError, match="closed"):
-        save_next(run)
     with open_run(tmp_path) as again:
         assert check_exact(again) == epoch
         save_next(again)
@@ -117,6 +118,7 @@ def test_a_real_full_disk(tiny_disk: Path) -> None:
         assert file.write(bytes(1_000_000)) < 300_000  # as much as there was room for
     with pytest.raises(StoreError, match=r"disk full while writing \S+ \(No space left .*continue from epoch 2"):
         save_next(run)
+    run.fail("the disk is full")  # which cannot be stored either
     assert not list(tiny_disk.rglob("*.tmp"))
     info = find_run(tiny_disk, ID)
     assert (info.status, info.epoch, len(load_runs(tiny_disk))) == ("stopped", 2, 2)

@@ -26,9 +26,11 @@ def test_a_new_run_has_its_config_and_manifest_and_nothing_to_go_on_from(tmp_pat
         assert run.latest_checkpoint() is None
         assert run.metrics().to_pylist() == []
         assert run.state == State(status="running", epoch=0)
-        assert json.loads((run.path / "config.json").read_text()) == CONFIG
+        config = json.loads((run.path / "config.json").read_text())
+        assert re.fullmatch("crc32=[0-9a-f]{8}", config.pop("checksum"))
+        assert config == CONFIG
         manifest = json.loads((run.path / "manifest.json").read_text())
-    assert (manifest["schema"], manifest["device"]) == (2, "cpu")
+    assert (manifest["schema"], manifest["device"]) == (3, "cpu")
     assert manifest["packages"]["torch"] == torch.__version__
     assert manifest["git"] is None or re.fullmatch(r"[0-9a-f]{40}(-dirty)?", manifest["git"])
     assert os.listdir(tmp_path / "deep" / "runs") == [ID]

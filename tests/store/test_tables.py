@@ -17,7 +17,7 @@ from sample_run import CONFIG, ID, open_run, row, save_next, tensors
 
 from grokscope.errors import StoreError
 from grokscope.store import find_run, load_runs, read_metrics, tables
-from grokscope.store.layout import PartFile, part_files
+from grokscope.store.layout import PartFile, label, part_files
 
 values = st.none() | st.floats() | st.integers(-(2**63), 2**63 - 1)
 
@@ -27,7 +27,7 @@ values = st.none() | st.floats() | st.integers(-(2**63), 2**63 - 1)
 def test_rows_come_back(tmp_path_factory: pytest.TempPathFactory, columns: dict[str, list[Any]]) -> None:
     rows = [{"epoch": e, **{name: column[e] for name, column in columns.items()}} for e in range(3)]
     path = tmp_path_factory.getbasetemp() / "part"
-    path.write_bytes(tables.encode(rows))
+    path.write_bytes(tables.encode(rows, label(path)))
     table = tables.read_part(PartFile(0, 2, path))
     assert table.column_names == list(rows[0])
     for name, column in columns.items():
@@ -66,7 +66,7 @@ def test_a_part_dropped_while_it_is_read(tmp_path: Path, monkeypatch: pytest.Mon
     with open_run(tmp_path) as run:
         save_next(run)
     beyond = tmp_path / ID / "metrics" / "part-000000003-000000003.parquet"
-    beyond.write_bytes(tables.encode([row(3)]))
+    beyond.write_bytes(tables.encode([row(3)], label(beyond)))
     listed = []
 
     def drop_after_listing(path: Path) -> list[PartFile]:

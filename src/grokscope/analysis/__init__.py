@@ -1,12 +1,22 @@
-"""Analysis: stored metrics to grokking times, phases, statistics and verdicts. Tables in, numbers and words out."""
+"""Analysis: stored metrics to grokking times, phases, statistics and verdicts. Tables in, numbers and words out.
 
-from .groups import Comparison, compare, summarise
-from .phases import Phases, Span, find_phases
-from .stored import summary_of, times_of
-from .survival import KaplanMeier, LogRank, Median, Sample, holm, kaplan_meier, log_rank, sample
-from .times import DEFAULT, FIRST_TOUCH, Criterion, Times, run_times
-from .unreached import unfinished, unreached, unreached_word
-from .verdict import Run, Verdict, runs_of, verdict_in_words
+Names are imported when they are first used: listing runs needs their times, and not pandas and SciPy, which take seconds to
+import.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .censored import unfinished, unreached, unreached_word
+    from .groups import Comparison, compare, log_rank_of_arms, summarise
+    from .phases import Phases, Span, find_phases
+    from .stored import stored_times, summary_of, times_of, times_of_each
+    from .survival import KaplanMeier, LogRank, Median, Sample, holm, kaplan_meier, log_rank, sample
+    from .times import DEFAULT, FIRST_TOUCH, Criterion, Times, run_times
+    from .verdict import Run, Verdict, runs_of, verdict_in_words
 
 __all__ = [
     "DEFAULT",
@@ -27,14 +37,36 @@ __all__ = [
     "holm",
     "kaplan_meier",
     "log_rank",
+    "log_rank_of_arms",
     "run_times",
     "runs_of",
     "sample",
+    "stored_times",
     "summarise",
     "summary_of",
     "times_of",
+    "times_of_each",
     "unfinished",
     "unreached",
     "unreached_word",
     "verdict_in_words",
 ]
+
+_MODULES = {
+    "groups": ("Comparison", "compare", "log_rank_of_arms", "summarise"),
+    "phases": ("Phases", "Span", "find_phases"),
+    "stored": ("stored_times", "summary_of", "times_of", "times_of_each"),
+    "survival": ("KaplanMeier", "LogRank", "Median", "Sample", "holm", "kaplan_meier", "log_rank", "sample"),
+    "times": ("DEFAULT", "FIRST_TOUCH", "Criterion", "Times", "run_times"),
+    "censored": ("unfinished", "unreached", "unreached_word"),
+    "verdict": ("Run", "Verdict", "runs_of", "verdict_in_words"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value

@@ -27,8 +27,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from .censored import unreached
 from .times import DEFAULT, Criterion, Metrics
-from .unreached import unreached
 
 FALL = 1 / 3
 RISE = 2.0

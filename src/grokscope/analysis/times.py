@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, TypeAlias, get_args
-
-import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ..errors import ConfigError, nearest
 from ..thresholds import reaches
 
-Metrics: TypeAlias = pd.DataFrame | Mapping[str, Any]
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+Metrics: TypeAlias = "pd.DataFrame | Mapping[str, Any]"
 """The table of one run: one column per metric, one row per evaluation, epochs increasing."""
 
 ClockName = Literal["first", "held", "stable"]
@@ -81,6 +81,8 @@ class Criterion:
         that is `window` or more epochs away. Where the run ends before that, the accuracy must be held to the end of
         the run, over two evaluations or more.
         """
+        import numpy as np  # here, since listing runs needs times and not numpy
+
         epoch = np.asarray(epochs)
         if np.any(np.diff(epoch) <= 0):
             raise ValueError("epochs must increase from row to row")
@@ -138,11 +140,17 @@ class Times:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Times:
         """The inverse of `to_dict`; other keys are ignored."""
-        return cls(**{field.name: plain[field.name] for field in fields(cls)})
+        return cls(**{name: plain[name] for name in TIMES})
+
+
+TIMES = tuple(field.name for field in fields(Times))
+"""Names of the times of a run."""
 
 
 def run_times(metrics: Metrics, criterion: Criterion = DEFAULT) -> Times:
     """Times of one run from its metric table."""
+    import numpy as np
+
     epoch = np.asarray(metrics["epoch"])
     criteria = (criterion, replace(criterion, clock="first"), replace(criterion, threshold=RATIO_THRESHOLD))
     (t_mem, t_mem_first, t_mem_95), (t_grok, t_grok_first, t_gen_95) = (

@@ -15,9 +15,9 @@ from statistics import median
 
 import pandas as pd
 
+from .censored import unfinished
 from .survival import kaplan_meier, sample
 from .times import DEFAULT, Criterion
-from .unreached import unfinished
 
 LONG_AFTER = 2.0
 """Generalisation counts as delayed when t_grok is at least this many times t_mem."""

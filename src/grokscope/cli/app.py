@@ -40,7 +40,7 @@ Where = Annotated[
         "--where", "-w", metavar="COMPONENT.FIELD=VALUE", help="Only runs with this setting. May be repeated."
     ),
 ]
-STATUSES = ("running", "stopped", "done", "grokked", "diverged", "damaged")
+STATUSES = ("running", "stopped", "failed", "done", "grokked", "diverged", "damaged")
 Status = Annotated[
     str | None, typer.Option("--status", metavar="STATUS", help=f"Only runs with this status: {', '.join(STATUSES)}.")
 ]

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import StoreError
+from ..store.omitted import DELETED, omitted_lines
 from .app import Json, Runs, app
+from .choice import EPILOG, choose_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..papers.structural_inference.audit import Audit
     from ..store import RunInfo
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 COLOURS = {"holds": "green", "holds, empty": "yellow", "violated": "red", "not applicable": "dim"}
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def audit(
     run: Annotated[
         list[str] | None, typer.Argument(metavar="RUN", help="Ids of runs, or prefixes of them; all runs by default.")
@@ -42,20 +44,22 @@ def audit(
     """
     from ..analysis import DEFAULT
     from ..papers.structural_inference.audit import audit as check_statements
-    from ..store import find_run, list_runs
 
-    chosen = (
-        [find_run(folder, id) for id in run]
-        if run
-        else [r for r in list_runs(folder) if r.status != "damaged" and r.summary]
-    )
-    infos = list({info.id: info for info in chosen}.values())
+    chosen = choose_runs(folder, run)
+    infos, audits, problems = [], [], dict(chosen.problems)
+    for info in chosen.runs:
+        try:
+            audits.append(check_statements(info))
+            infos.append(info)
+        except StoreError as error:
+            problems[info.id] = str(error) if info.path.exists() else DELETED
     if not infos:
-        raise StoreError(f"{folder}: contains no runs with measurements")
-    audits = [check_statements(info) for info in infos]
-    page = _write(infos, audits, output) if output else None
+        lines = omitted_lines(problems)
+        raise StoreError("\n".join(lines) if lines else f"{folder}: contains no runs with measurements")
+    page = _write(infos, audits, output, problems) if output else None
     if as_json:
         print(json.dumps([audit.to_dict() for audit in audits], indent=1, allow_nan=False))
+        chosen.finish(problems)
         return
     for info, found in zip(infos, audits, strict=True):
         _print(info, found)
@@ -64,9 +68,10 @@ def audit(
     print(f"t_mem: {DEFAULT.describe('train accuracy')}; t_grok: {DEFAULT.describe('test accuracy')}")
     if page:
         print(f"page: {page}")
+    chosen.finish(problems)
 
 
-def _write(infos: Sequence[RunInfo], audits: Sequence[Audit], output: Path) -> Path:
+def _write(infos: Sequence[RunInfo], audits: Sequence[Audit], output: Path, problems: Mapping[str, str]) -> Path:
     from ..describe import differences
     from ..papers.structural_inference.audit.page import sections
     from ..report.runs import build_page, curves_of
@@ -76,8 +81,8 @@ def _write(infos: Sequence[RunInfo], audits: Sequence[Audit], output: Path) -> P
     arms = differences([info.config for info in infos])
     parts = sections(audits, curves_of(infos, arms))
     title = "An audit of the theory" if len(infos) > 1 else f"An audit of run {infos[0].id}"
-    html, _ = build_page(infos, command=command_line(), title=title, arms=arms, sections=parts)
-    return save_file(output, html)
+    built = build_page(infos, command=command_line(), title=title, arms=arms, sections=parts, problems=problems)
+    return save_file(output, built.html)
 
 
 def _print(info: RunInfo, found: Audit) -> None:

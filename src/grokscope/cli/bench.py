@@ -70,8 +70,9 @@ def bench(
         grokscope bench --from speed.json --pictures .
     """
     from ..bench.report import as_text, machine, picture, rounded, tables
+    from ..bench.stored import read_measured, save_measured
     from ..figures.style import save
-    from ..store import check_writable, save_file
+    from ..store import check_writable
 
     if output:
         check_writable(output.parent)
@@ -80,9 +81,9 @@ def bench(
     if stored is None:
         measured = rounded(_measure(parse_sets(settings), lanes, precision, seconds, scaling, startup, demo, device))
     else:
-        measured = _read(stored)
+        measured = read_measured(stored)
     if output:
-        save_file(output, json.dumps(measured, indent=1) + "\n")
+        save_measured(output, measured)
     if pictures:
         if not measured.get("scaling"):
             raise ConfigError("--pictures", f"{stored} has nothing to draw: it was measured without --scaling")
@@ -149,18 +150,6 @@ def _demo_seconds(device: torch.device) -> float:
         begin = time.perf_counter()
         train_all(asked, device=str(device), runs=folder)
         return time.perf_counter() - begin
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise ConfigError("--from", f"{path} cannot be read") from None
-    except ValueError:
-        raise ConfigError("--from", f"{path} is not JSON") from None
-    if "fleet" not in measured:
-        raise ConfigError("--from", f"{path} is not a measurement of grokscope bench")
-    return measured
 
 
 def _counts(text: str) -> list[int]:

@@ -30,6 +30,10 @@ COMMANDS = {
         "remove",
         "Delete stored runs: those named, those that --where and --status select, or those that are both.",
     ),
+    "check": (
+        "check",
+        "Verify stored runs: every row, checksum and checkpoint, and that each folder bears the name of its run.",
+    ),
     "list": ("look", "List what can be chosen by name, with every setting, its default and its meaning."),
     "probe": (
         "probes",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +14,11 @@ import typer
 from ..errors import ConfigError, StoreError, nearest
 from ..settings import flatten
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
+from .choice import EPILOG, choose_runs, progress_bar
+from .run_table import as_objects, matches, table_of_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..analysis import Criterion, Times
-    from ..store import RunInfo
-
-COLUMNS = 6
-"""Most settings shown in a table of runs; the seed is the last of them."""
+    from ..analysis import Criterion
 
 FIRST = {"train accuracy": "t_mem_first", "test accuracy": "t_grok_first"}
 """The first touch of the threshold, shown beside times that another clock finds."""
@@ -72,7 +70,7 @@ def parse_criterion(threshold: float, clock: str, window: int) -> Criterion:
         raise ConfigError(f"--{error.field}", error.problem) from None
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def runs(
     folder: Runs = Path("runs"),
     where: Where = None,
@@ -92,14 +90,17 @@ def runs(
     criterion = parse_criterion(threshold, clock, window)
     check_status(status)
     wanted = parse_sets(where, "--where")
-    found = [run for run in list_runs(folder) if status in (None, run.status) and matches(run, wanted)]
+    found = [run for run in list_runs(folder) if status in (None, run.status)]
+    if wanted:
+        # Whether a damaged run has the settings is unknown: it is listed, so that it does not vanish.
+        found = [run for run in found if run.problem or matches(run, wanted)]
     if as_json:
         print(json.dumps(as_objects(found, criterion), indent=1))
     else:
         table_of_runs(found, criterion)
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def show(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, or a prefix of it.")],
     folder: Runs = Path("runs"),
@@ -113,15 +114,21 @@ def show(
     from ..store import find_run, read_metrics
 
     criterion = parse_criterion(threshold, clock, window)
-    info = find_run(folder, run)
-    metrics = read_metrics(info).to_pandas()
-    phases = find_phases(metrics, criterion).describe(criterion, info.status) if len(metrics) else []
-    times = run_times(metrics, criterion).to_dict() if len(metrics) else {}
-    last = {} if metrics.empty else {k: v for k, v in metrics.iloc[-1].to_dict().items() if v == v}
+    info = find_run(folder, run, damaged=True)
+    metrics, phases, times = None, [], {}
+    try:
+        metrics = None if info.problem else read_metrics(info).to_pandas()
+    except StoreError as error:
+        info = replace(info, problem=str(error))
+    if metrics is not None and len(metrics):
+        phases = find_phases(metrics, criterion).describe(criterion, info.status)
+        times = run_times(metrics, criterion).to_dict()
+    last = {} if metrics is None or metrics.empty else {k: v for k, v in metrics.iloc[-1].to_dict().items() if v == v}
     if as_json:
-        more = {"manifest": info.manifest, "summary": info.summary, "times": times, "phases": phases, "last": last}
-        print(json.dumps(as_objects([info], criterion)[0] | more, indent=1))
-        return
+        finite = {name: value if math.isfinite(value) else None for name, value in last.items()}
+        more = {"manifest": info.manifest, "summary": info.summary, "times": times, "phases": phases, "last": finite}
+        print(json.dumps(as_objects([info], criterion)[0] | more, indent=1, allow_nan=False))
+        raise typer.Exit(1 if info.problem else 0)
     table_of_runs([info], criterion)
     touched = [f"{name} at epoch {times[key]:,}" for name, key in FIRST.items() if times and _too_early(times, key)]
     if touched:
@@ -135,9 +142,10 @@ def show(
     print("\nlast measurements")
     for name, value in last.items():
         print(f"  {name:<22} {value:.6g}")
+    raise typer.Exit(1 if info.problem else 0)
 
 
-@app.command()
+@app.command(epilog=EPILOG)
 def report(
     run: Annotated[
         list[str] | None, typer.Argument(metavar="RUN", help="Ids of runs, or prefixes of them; all runs by default.")
@@ -146,6 +154,7 @@ def report(
         "report.html"
     ),
     folder: Runs = Path("runs"),
+    where: Where = None,
     title: Annotated[str, typer.Option(help="Title of the page.")] = "Grokking runs",
     threshold: Threshold = 0.99,
     clock: Clock = "held",
@@ -154,21 +163,34 @@ def report(
         list[str] | None,
         typer.Option(metavar="NAME", help="Show this figure in place of the standard ones. May be repeated."),
     ] = None,
+    arms: Annotated[int, typer.Option("--arms", min=1, metavar="N", help="Number of arms that the pictures show.")] = 9,
 ) -> None:
-    """Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline."""
+    """Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.
+
+    The page stays small however many runs there are: it shows some arms and the first rows of each table, and says what it
+    leaves out.
+    """
     from ..report.runs import build_page
-    from ..store import find_run, list_runs, save_file
+    from ..store import save_file
     from .session import command_line
 
     criterion = parse_criterion(threshold, clock, window)
-    chosen = (
-        [find_run(folder, id) for id in run]
-        if run
-        else [r for r in list_runs(folder) if r.status != "damaged" and r.summary]
-    )
-    unique = list({info.id: info for info in chosen}.values())
-    html, _ = build_page(unique, command=command_line(), title=title, criterion=criterion, figures=figure or ())
-    print(save_file(output, html))
+    chosen = choose_runs(folder, run, parse_sets(where, "--where"))
+    with progress_bar() as progress:
+        built = build_page(
+            chosen.runs,
+            command=command_line(),
+            title=title,
+            criterion=criterion,
+            figures=figure or (),
+            most_arms=arms,
+            problems=chosen.problems,
+            progress=progress,
+        )
+    for note in built.notes:
+        print(note, file=sys.stderr)
+    print(save_file(output, built.html))
+    chosen.finish(built.problems)
 
 
 @app.command(name="list")
@@ -208,109 +230,6 @@ def list_(
             print(f"    {prefix}.{setting['name']:<18} {setting['default']!s:<14} {setting['meaning']}")
 
 
-def as_objects(found: Sequence[RunInfo], criterion: Criterion | None = None) -> list[dict[str, Any]]:
-    """Runs as plain data: what `--json` prints. The times are those by the criterion, by default the default one."""
-    from ..analysis import DEFAULT
-
-    criterion = criterion or DEFAULT
-    return [
-        {
-            "id": run.id,
-            "config": run.config,
-            "status": run.status,
-            "epoch": run.epoch,
-            "t_mem": times.t_mem if times else None,
-            "t_grok": times.t_grok if times else None,
-            "criterion": criterion.to_dict(),
-            **{key: run.summary.get(key) for key in ("train_accuracy", "test_accuracy")},
-        }
-        | ({"problem": run.problem} if run.problem else {})
-        for run, times in ((run, _times(run, criterion)) for run in found)
-    ]
-
-
-def _times(run: RunInfo, criterion: Criterion) -> Times | None:
-    """The times of a run; None, and a line on stderr, where they cannot be read. One damaged run must not hide the others."""
-    from ..analysis import times_of
-
-    if run.problem:
-        return None
-    try:
-        return times_of(run, criterion)
-    except StoreError as error:
-        print(error, file=sys.stderr)
-        return None
-
-
-def table_of_runs(found: Sequence[RunInfo], criterion: Criterion | None = None) -> None:
-    """Print a table with a column for every setting in which the runs differ. The times are those by the criterion, by default
-    the default one."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from ..analysis import DEFAULT
-
-    criterion = criterion or DEFAULT
-    if not found:
-        print("no runs", file=sys.stderr)
-        return
-    flat = [flatten(run.config) for run in found]
-    names = dict.fromkeys(name for settings in flat for name in settings)
-    common = [n for n in names if n == "seed" or n.endswith(".kind") or all(n in settings for settings in flat)]
-    differing = [n for n in common if len({str(s.get(n)) for s in flat}) > 1 or n == "seed"]
-    differing, hidden = differing[-COLUMNS:], differing[:-COLUMNS]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for header in ("run", *differing, "status", "epoch", "t_mem", "t_grok", "train", "test"):
-        table.add_column(header, justify="left" if header in ("run", "status") else "right", no_wrap=True)
-    for run, settings in zip(found, flat, strict=True):
-        when = _times(run, criterion)
-        times = [_epoch(getattr(when, key, None), run.status if when else "damaged") for key in ("t_mem", "t_grok")]
-        shares = [_share(run.summary.get(key)) for key in ("train_accuracy", "test_accuracy")]
-        table.add_row(
-            run.id, *(str(settings.get(n, "")) for n in differing), run.status, str(run.epoch), *times, *shares
-        )
-    # a narrow screen wraps lines rather than losing columns or the ends of numbers
-    Console(width=max(Console().width, 200)).print(table, soft_wrap=True)
-    print(f"t_mem: {criterion.describe('train accuracy')}; t_grok: {criterion.describe('test accuracy')}")
-    if hidden:
-        print(f"(also different: {', '.join(hidden)}; --json shows all)", file=sys.stderr)
-    for run in found:
-        if run.problem:
-            print(run.problem, file=sys.stderr)
-
-
-def _epoch(value: int | None, status: str) -> str:
-    from ..analysis import unreached_word
-
-    return unreached_word(status) if value is None else str(value)
-
-
 def _too_early(times: dict[str, Any], first: str) -> bool:
     """Whether the threshold was touched at an epoch that the criterion does not count."""
     return times[first] is not None and times[first] != times[first.removesuffix("_first")]
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}%"
-
-
-def matches(run: RunInfo, wanted: dict[str, str]) -> bool:
-    """Whether a run has these settings; numbers are compared by value."""
-    settings = flatten(run.config)
-    for name, value in wanted.items():
-        if settings and name not in settings:
-            if name in {key.split(".")[0] for key in settings}:
-                name = f"{name}.kind"
-            else:
-                raise ConfigError(name, f"no such setting. {nearest(name, settings)}")
-        have = settings.get(name)
-        if str(have) != value and not _equal_numbers(have, value):
-            return False
-    return True
-
-
-def _equal_numbers(have: Any, value: str) -> bool:
-    try:
-        return float(have) == float(value)
-    except (TypeError, ValueError):
-        return False

@@ -32,7 +32,7 @@ def rm(
         grokscope rm --status diverged --where task.p=31
     """
     from ..store import delete_runs, find_run, list_runs
-    from .look import as_objects, matches, table_of_runs
+    from .run_table import as_objects, matches, table_of_runs
 
     if not run and not where and status is None:
         raise ConfigError("RUN", "name the runs to delete, or select them with --where or --status")

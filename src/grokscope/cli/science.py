@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError
+from ..errors import ConfigError, StoreError
 from .app import Again, Device, Json, Lanes, Quiet, app
 
 if TYPE_CHECKING:
@@ -192,7 +192,10 @@ def claims(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the ledger: every claim with its measurements and its verdict, rebuilt from stored results without training."""
+    """Print the ledger: every claim with its measurements and its verdict, rebuilt from stored results without training.
+
+    Results that are damaged or stale are named on stderr and omitted; the exit code is 0 as long as any can be shown.
+    """
     from ..experiments.clauses import KEY
     from ..experiments.ledger import as_markdown, draw, load_ledger
 
@@ -204,6 +207,14 @@ def claims(
             f"skipped, stored results are stale: {', '.join(ledger.stale)}; run grokscope reproduce",
             file=sys.stderr,
         )
+    for name, problem in ledger.damaged.items():
+        scale_option = " --full" if scale == "full" else ""
+        print(
+            f"{name} omitted: {problem}; `grokscope reproduce {name}{scale_option}` stores it again from its runs",
+            file=sys.stderr,
+        )
+    if not ledger.found and ledger.damaged:
+        raise StoreError(f"{results}: none of the {scale} results can be read")
     if not ledger.found:
         raise ConfigError("--results", f"{results} contains no {scale} results yet; run grokscope reproduce")
     rows = ledger.rows()

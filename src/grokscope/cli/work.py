@@ -152,7 +152,7 @@ def _train_and_report(
     configs: Sequence[RunConfig], runs: Path, device: str, lanes: int | None, again: bool, quiet: bool, as_json: bool
 ) -> None:
     from ..fleet import TrainingStats
-    from .look import as_objects, table_of_runs
+    from .run_table import as_objects, table_of_runs
 
     stats = TrainingStats()
     stored = train_and_show(

@@ -27,6 +27,9 @@ def read_stored(plain: Mapping[str, Any], name: str, notify: Callable[[str], Non
     config, unknown = RunConfig.stored(plain, name)
     if unknown:
         notify(f"run {name}: unknown setting {', '.join(unknown)}: ignored")
+    elif config.id != name:
+        # The store verifies that these are the settings of run `name`: it is the meaning of the settings that has changed.
+        notify(f"run {name}: its settings now belong to run {config.id}; a component was changed after it was trained")
     return config
 
 

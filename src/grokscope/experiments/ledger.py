@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from ..analysis.times import RATIO_THRESHOLD
+from ..errors import StoreError
 from ..figures import figures, save
 from ..figures.parallel import executor_for
 from ..figures.registry import summary
@@ -30,7 +32,9 @@ class Ledger(NamedTuple):
     found: list[tuple[Experiment, Results]]
     """In the order of the experiments."""
     stale: list[str]
-    """Experiments whose stored results are of other arms or probes than they have now; left out until they are run again."""
+    """Experiments whose stored results are of other arms or probes than they have now; omitted until they are run again."""
+    damaged: dict[str, str] = MappingProxyType({})  # type: ignore[assignment]
+    """What is wrong with stored results that cannot be read, by experiment; they are omitted."""
 
     def rows(self) -> list[dict[str, Any]]:
         """Every claim."""
@@ -62,10 +66,14 @@ class Ledger(NamedTuple):
 
 
 def load_ledger(folder: Path, scale: Scale) -> Ledger:
-    """Read the stored results of all experiments at one scale."""
-    ledger = Ledger(scale, [], [])
+    """Read the stored results of all experiments at one scale. Those that cannot be read do not hide the others."""
+    ledger = Ledger(scale, [], [], {})
     for experiment in all_experiments().values():
-        results = load_results(folder, experiment.name, scale)
+        try:
+            results = load_results(folder, experiment.name, scale)
+        except StoreError as error:
+            ledger.damaged[experiment.name] = str(error)
+            continue
         if results is not None and fits(experiment, results):
             ledger.found.append((experiment, results))
         elif results is not None:
@@ -75,6 +83,8 @@ def load_ledger(folder: Path, scale: Scale) -> Ledger:
 
 def fits(experiment: Experiment, results: Results) -> bool:
     """Whether stored results belong to this experiment as it is now: same arms, all its probes and prices."""
+    if not {"arm", "t_grok"} <= set(results.runs.columns):
+        return False
     same = set(results.runs["arm"]) == set(experiment.arms_at(results.about["scale"]))
     return (
         same

@@ -22,6 +22,8 @@ from .style import COLUMN_WIDTH, PAGE_WIDTH, SMALL
 Panels = NDArray[np.object_]
 LETTER = 0.052
 """Approximate width of a letter in a legend, in inches."""
+MOST_LINES = 40
+"""Seeds of an arm that are drawn as lines of their own; of more only the median and the band are drawn."""
 HANDLE = 0.45
 """Width of a legend entry without its letters, in inches."""
 
@@ -48,6 +50,7 @@ def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure
             ax.tick_params(
                 axis="x", which="minor", labelbottom=False
             )  # empty labels would still be measured by the layout
+            ax.tick_params(axis="y", which="minor", labelleft=column == 0)
             ax.set_ylabel(label if column == 0 else "")
         axes[0, arm].set_title(wrapped(name, 30), pad=19)
         axes[-1, arm].set_xlabel("epoch")
@@ -90,12 +93,22 @@ def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
 def log_values(ax: Axes) -> None:
     """A log axis for a metric already drawn; values that are not above 0 are omitted.
 
-    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure.
+    Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure. Over one to two
+    decades 1, 2 and 5 are labelled: more labels would overlap.
     """
     ax.set_yscale("log", nonpositive="mask")
     low, high = ax.get_ylim()
     if high >= 100 * low:
         ax.yaxis.set_minor_locator(NullLocator())
+    elif high >= 10 * low:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter(FuncFormatter(plain_number))
+        ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def plain_number(value: float, tick: int | None = None) -> str:
+    """0.2, 1, 50; the signature is that of a tick formatter."""
+    return f"{value:g}"
 
 
 def short_number(value: float, tick: int | None = None) -> str:
@@ -110,11 +123,12 @@ def draw_seeds(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, la
     """One metric of one arm: a thin line per seed under their median, with a band from the lowest seed to the highest.
 
     Median and band are over seeds at each epoch (see `together` for runs that stopped). One or two runs are drawn as
-    they are: the median of two would be a third curve that no run went through.
+    they are: the median of two would be a third curve that no run went through. Of more than `MOST_LINES` runs only median
+    and band are drawn.
     """
     epochs, values = together(runs, column)
     with_median = len(values) > 2
-    for count, run in enumerate(runs):
+    for count, run in enumerate(runs if len(runs) <= MOST_LINES else ()):
         own = {"lw": 0.5, "alpha": 0.55} if with_median else {"label": label if count == 0 else None, **line}
         ax.plot(*run.series(column), color=colour, zorder=2, **{"ls": line.get("ls", "-"), **own})
     if with_median:

@@ -10,6 +10,7 @@ from jinja2 import Environment, StrictUndefined
 
 from ..analysis import unreached_word
 from ..figures import arm_colours
+from ..figures.panels import MOST_LINES
 from .pictures import Picture
 
 
@@ -86,10 +87,14 @@ class Page:
     """The settings, arms' differences included."""
     pictures: tuple[Picture, ...] = ()
     """See `standard_pictures`."""
+    pictures_note: str = ""
+    """What the pictures leave out, and how to see it."""
     sections: tuple[Section, ...] = ()
     """What comes between the pictures and the table of runs."""
     runs: tuple[RunRow, ...] = ()
-    """All runs of the page."""
+    """The runs of the page, or the first of them."""
+    runs_note: str = ""
+    """Which runs the table leaves out, and how to see them."""
     criterion: str = ""
     """What counts as memorised and as grokked, e.g. ≥ 99 %, held 100 epochs; shown in the table of runs."""
     command: str
@@ -105,8 +110,9 @@ def render(page: Page) -> str:
     environment.filters |= {"count": _count, "percent": _percent, "seconds": _seconds}
     environment.globals |= {"epoch": _epoch}
     template = environment.from_string((package / "page.html.j2").read_text(encoding="utf-8"))
+    colours = arm_colours([name for name, _ in page.arms])
     css = (package / "page.css").read_text(encoding="utf-8")
-    return template.render(page=page, css=css, colours=arm_colours([name for name, _ in page.arms]))
+    return template.render(page=page, css=css, colours=colours, most_lines=MOST_LINES)
 
 
 def _count(value: int) -> str:

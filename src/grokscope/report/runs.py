@@ -1,32 +1,183 @@
-"""From stored runs to a page: arms by what differs between the runs, phases by the analysis, pictures, tables, the command."""
+"""From stored runs to a page: arms by what differs between the runs, phases by the analysis, pictures, tables, the command.
+
+The page is bounded however many runs it is about: pictures show some arms, tables their first rows, and the page says so.
+A run that cannot be read is omitted and named.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ..analysis import DEFAULT, Criterion, compare, find_phases, summarise, times_of, unfinished
-from ..config import RunConfig, read_stored_if_possible, readable_settings
-from ..describe import differences, meanings
+from ..analysis import DEFAULT, Criterion, Times, find_phases, summarise, times_of_each
+from ..config import RunConfig
+from ..describe import differences
 from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
-from ..settings import flatten
-from ..store import RunInfo, read_metrics, save_file
-from . import Page, Picture, RunRow, Section, Setting, chosen_pictures, render, standard_pictures
+from ..store import RunInfo, omitted_lines, read_each, save_file
+from .arms import DRAWN, drawn_arms, left_out, statistics, table_of_arms
+from .page import Page, RunRow, Section, render
+from .pictures import Picture, chosen_pictures, standard_pictures
+from .settings import position_names, read_settings, settings_table, versions
+
+LISTED = 200
+"""Most runs in the table of runs."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+class BuiltPage(NamedTuple):
+    """A page and what it is made of."""
+
+    html: str
+    pictures: tuple[Picture, ...]
+    problems: dict[str, str]
+    """What is wrong with the runs that were omitted, by id."""
+    notes: list[str]
+    """Settings that cannot be read or are ignored."""
+
+
+def build_page(
+    runs: Sequence[RunInfo],
+    *,
+    command: str,
+    title: str = "Grokking runs",
+    lead: str = "",
+    arms: Sequence[str] | None = None,
+    meanings: Mapping[str, str] | None = None,
+    verdict: Sequence[str] | None = None,
+    what: Sequence[str] = (),
+    sections: Sequence[Section] = (),
+    criterion: Criterion = DEFAULT,
+    figures: Sequence[str] = (),
+    most_arms: int = DRAWN,
+    problems: Mapping[str, str] | None = None,
+    png: bool = False,
+    progress: Progress = lambda doing, done, total: None,
+) -> BuiltPage:
+    """The page as HTML, and its pictures.
+
+    arms        names the condition of each run; by default by what differs
+    criterion   when a run counts as having memorised, and as having grokked
+    figures     names of the figures that it shows; by default the standard ones
+    most_arms   how many arms the pictures show
+    problems    runs that were omitted before, by id, with what is wrong
+    png         make every picture as PNG as well, to be saved
+    """
+    intact, omitted = _readable(runs, criterion, progress)
+    omitted = {**(problems or {}), **omitted}
+    if not intact:
+        raise StoreError("; ".join(omitted_lines(omitted))) if omitted else ConfigError("runs", "no runs to report on")
+    names = {} if arms is None else {run.id: arm for run, arm in zip(runs, arms, strict=True)}
+    runs, times = [run for run, _ in intact], [own for _, own in intact]
+    settings = read_settings(runs)
+    arms = [names[run.id] for run in runs] if names else differences(settings.values)
+    table = _table(runs, arms, times)
+    summary = summarise(table, "arm")
+    medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summary["median"].items()}
+    drawn = drawn_arms(summary, most_arms)
+    members: dict[str, list[int]] = {arm: [] for arm in drawn}
+    for place, arm in enumerate(arms):
+        if arm in members:
+            members[arm].append(place)
+    places = [place for own in members.values() for place in own]
+    curves = _curves(
+        [runs[p] for p in places], [arms[p] for p in places], [settings.configs[p] for p in places], criterion
+    )
+    pictures = (
+        chosen_pictures(figures, curves, medians, png=png, progress=progress)
+        if figures
+        else standard_pictures(curves, medians, png=png, progress=progress)
+    )
+    page = Page(
+        title=title,
+        lead=lead,
+        verdict=tuple(statistics(table, summary) if verdict is None else verdict),
+        what=tuple(what),
+        arms=tuple((arm, (meanings or {}).get(arm, "")) for arm in drawn),
+        settings=tuple(settings_table(settings)),
+        pictures=pictures,
+        pictures_note=left_out(drawn, summary),
+        sections=(*sections, *_more_sections(table, summary, omitted)),
+        runs=tuple(
+            RunRow(
+                id=run.id,
+                arm=arm,
+                seed=run.config["seed"],
+                status=run.status,
+                epochs=run.epoch,
+                seconds=run.seconds,
+                t_mem=own.t_mem,
+                t_grok=own.t_grok,
+                **{key: run.summary.get(key) for key in ("train_accuracy", "test_accuracy")},
+            )
+            for run, arm, own in list(zip(runs, arms, times, strict=True))[:LISTED]
+        ),
+        runs_note=f"The first {LISTED} of {len(runs):,} runs; grokscope runs lists all." if len(runs) > LISTED else "",
+        criterion=str(criterion),
+        command=command,
+        versions=tuple(versions(runs[0].manifest)),
+    )
+    return BuiltPage(render(page), pictures, omitted, settings.notes)
+
+
+def _readable(
+    runs: Sequence[RunInfo], criterion: Criterion, progress: Progress
+) -> tuple[list[tuple[RunInfo, Times]], dict[str, str]]:
+    """The runs that can be read, with their times, and the problems of the others.
+
+    Every metric file is verified, also of runs that no picture shows: whether a run counts must not depend on that.
+    """
+    intact, problems = [], {}
+    times = times_of_each(runs, criterion)
+    for number, (run, own, table) in enumerate(zip(runs, times, read_each(runs, ()), strict=True)):
+        progress("reading runs", number + 1, len(runs))
+        problem = next((str(part) for part in (own, table) if isinstance(part, StoreError)), "")
+        if not problem and not isinstance(table, StoreError) and not len(table):
+            problem = f"run {run.id} has no measurements yet"
+        if not problem and not isinstance(run.config.get("seed"), int):
+            problem = f"{run.path}: its config has no seed"
+        if problem or isinstance(own, StoreError):
+            problems[run.id] = problem
+        else:
+            intact.append((run, own))
+    return intact, problems
+
+
+def _more_sections(table: pd.DataFrame, summary: pd.DataFrame, omitted: Mapping[str, str]) -> list[Section]:
+    """Arms, where they are too many for the verdict, and the runs that were omitted."""
+    sections = [table_of_arms(table, summary)] if len(summary) > DRAWN else []
+    if omitted:
+        sections.append(
+            Section(
+                name="omitted",
+                title="Omitted runs",
+                text=tuple(line.replace("`", "") for line in omitted_lines(omitted)),
+            )
+        )
+    return sections
 
 
 def curves_of(runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT) -> list[RunCurves]:
-    """Metrics of each run with the results of the analysis."""
+    """Metrics of each run with the results of the analysis. StoreError for a run that cannot be read or has none."""
+    return _curves(runs, arms, read_settings(runs).configs, criterion)
+
+
+def _curves(
+    runs: Sequence[RunInfo], arms: Sequence[str], configs: Sequence[RunConfig | None], criterion: Criterion
+) -> list[RunCurves]:
     curves = []
-    for run, arm in zip(runs, arms, strict=True):
-        metrics = read_metrics(run).to_pandas()
+    for run, arm, config, table in zip(runs, arms, configs, read_each(runs), strict=True):
+        if isinstance(table, StoreError):
+            raise table
+        metrics = table.to_pandas()
         if metrics.empty:
             raise StoreError(f"run {run.id} has no measurements yet")
         phases = find_phases(metrics, criterion)
-        config = read_stored_if_possible(run.config, run.id)
         positions, informative = position_names(config) if config else ([], [])
         curves.append(
             RunCurves(
@@ -45,155 +196,31 @@ def curves_of(runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion
     return curves
 
 
-def position_names(config: RunConfig) -> tuple[list[str], list[int]]:
-    """a, b … for operands where they always stand at the same places, · for distractors, = for the query."""
-    if not config.task.knows_informative or not config.model.has_attention:
-        return [], []
-    informative = config.task.split(config.seed_for("data")).test.marked
-    length = informative.shape[1]
-    if bool((informative != informative[0]).any()):
-        return [*(f"position {j + 1}" for j in range(length - 1)), "="], []
-    operands = informative[0].nonzero().flatten().tolist()
-    names, distractors = [], 0
-    for j in range(length - 1):
-        distractors += j not in operands
-        names.append(_letter(operands.index(j)) if j in operands else f"distractor {distractors}")
-    return [*names, "="], operands
-
-
-def _letter(number: int) -> str:
-    return "abcdefghijklmnopqrstuvwxyz"[number] if number < 26 else f"operand {number + 1}"
-
-
 def table_of(runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT) -> pd.DataFrame:
-    """One row per run, for statistics."""
-    rows = []
-    for run, arm in zip(runs, arms, strict=True):
-        times = times_of(run, criterion)
-        rows.append(
-            {
-                "arm": arm,
-                "seed": run.config["seed"],
-                "status": run.status,
-                "epoch": run.epoch,
-                "t_mem": times.t_mem,
-                "t_grok": times.t_grok,
-                "tau_grok": times.tau_grok,
-                "test_accuracy": run.summary.get("test_accuracy"),
-            }
-        )
+    """One row per run, for statistics. StoreError for a run that cannot be read."""
+    times = []
+    for own in times_of_each(runs, criterion):
+        if isinstance(own, StoreError):
+            raise own
+        times.append(own)
+    return _table(runs, arms, times)
+
+
+def _table(runs: Sequence[RunInfo], arms: Sequence[str], times: Sequence[Times]) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = [
+        {
+            "arm": arm,
+            "seed": run.config["seed"],
+            "status": run.status,
+            "epoch": run.epoch,
+            "t_mem": own.t_mem,
+            "t_grok": own.t_grok,
+            "tau_grok": own.tau_grok,
+            "test_accuracy": run.summary.get("test_accuracy"),
+        }
+        for run, arm, own in zip(runs, arms, times, strict=True)
+    ]
     return pd.DataFrame(rows)
-
-
-def statistics(table: pd.DataFrame) -> list[str]:
-    """Per arm: median grokking time with its range, and how many runs grokked; between arms: log-rank."""
-    lines = []
-    for arm, row in summarise(table, "arm").iterrows():
-        # a median exists once half of the runs have grokked
-        middle = "no median" if pd.isna(row["median"]) else f"median {row['median']:,.0f} epochs"
-        spread = "" if pd.isna(row["fastest"]) else f" ({row['fastest']:,.0f} to {row['slowest']:,.0f})"
-        waiting = table.loc[(table["arm"] == arm) & table["t_grok"].isna(), "status"]
-        grokked = f"{int(row['runs'] - row['censored'])} of {int(row['runs'])} runs grokked{unfinished(waiting)}"
-        lines.append(f"{arm}: {middle}{spread}, {grokked}.")
-    if table["arm"].nunique() > 1:
-        for pair in compare(table, "arm").pairs.itertuples():
-            lines.append(
-                f"{pair.arm} against {pair.other}: log-rank p = {pair.p:.3g}, {pair.p_holm:.3g} after Holm's correction."
-            )
-    return lines
-
-
-def build_page(
-    runs: Sequence[RunInfo],
-    *,
-    command: str,
-    title: str = "Grokking runs",
-    lead: str = "",
-    arms: Sequence[str] | None = None,
-    meanings: Mapping[str, str] | None = None,
-    verdict: Sequence[str] | None = None,
-    what: Sequence[str] = (),
-    sections: Sequence[Section] = (),
-    criterion: Criterion = DEFAULT,
-    figures: Sequence[str] = (),
-) -> tuple[str, tuple[Picture, ...]]:
-    """The page as HTML, and its pictures.
-
-    arms        names the condition of each run; by default by what differs
-    criterion   when a run counts as having memorised, and as having grokked
-    figures     names of the figures that it shows; by default the standard ones
-    """
-    if not runs:
-        raise ConfigError("runs", "no runs to report on")
-    arms = differences([complete_settings(run) for run in runs]) if arms is None else arms
-    table = table_of(runs, arms, criterion)
-    medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summarise(table, "arm")["median"].items()}
-    curves = curves_of(runs, arms, criterion)
-    pictures = chosen_pictures(figures, curves, medians) if figures else standard_pictures(curves, medians)
-    page = Page(
-        title=title,
-        lead=lead,
-        verdict=tuple(statistics(table) if verdict is None else verdict),
-        what=tuple(what),
-        arms=tuple((arm, (meanings or {}).get(arm, "")) for arm in dict.fromkeys(arms)),
-        settings=tuple(settings_of(runs)),
-        pictures=pictures,
-        sections=tuple(sections),
-        runs=tuple(
-            RunRow(
-                id=run.id,
-                arm=arm,
-                seed=run.config["seed"],
-                status=run.status,
-                epochs=run.epoch,
-                seconds=run.seconds,
-                t_mem=own.t_mem,
-                t_grok=own.t_grok,
-                **{key: run.summary.get(key) for key in ("train_accuracy", "test_accuracy")},
-            )
-            for run, arm, own in zip(runs, arms, curves, strict=True)
-        ),
-        criterion=str(criterion),
-        command=command,
-        versions=tuple(_versions(runs[0].manifest)),
-    )
-    return render(page), pictures
-
-
-def complete_settings(run: RunInfo) -> dict[str, Any]:
-    """A run's settings as plain values. Those that did not exist when it was stored have their default, so that runs of several
-    versions can be compared."""
-    config = read_stored_if_possible(run.config, run.id)
-    return config.to_dict() if config else readable_settings(run.config)
-
-
-def settings_of(runs: Sequence[RunInfo]) -> list[Setting]:
-    """Every setting with its values and meaning."""
-    flat = [flatten(complete_settings(run)) for run in runs]
-    docs: dict[str, str] = {}
-    for run in runs:
-        config = read_stored_if_possible(run.config, run.id)
-        docs |= meanings(config) if config else {}
-    names = dict.fromkeys(name for settings in flat for name in settings)
-    rows = []
-    for name in names:
-        values = list(dict.fromkeys(_word(settings[name]) for settings in flat if name in settings))
-        rows.append(Setting(name=name, value=", ".join(values), meaning=docs.get(name, "").split("\n")[0]))
-    return rows
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, list):
-        return " ".join(map(str, value)) or "–"
-    return "–" if value in (None, "") else str(value)
-
-
-def _versions(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(name, str(value)) for name, value in flatten(manifest).items() if value is not None and name != "created"]
 
 
 def save_picture(folder: Path, picture: Picture) -> None:

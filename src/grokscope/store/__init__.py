@@ -9,9 +9,10 @@ from .catalogue import RunInfo, find_run, kept_epochs, list_runs, read_checkpoin
 from .checkpoints import Checkpoint
 from .disk import check_writable, save_file
 from .folder import RunFolder
-from .frames import load_runs, read_metrics
+from .frames import load_runs, read_each, read_metrics
 from .lock import is_held
 from .manifest import last_numerics
+from .omitted import omitted_lines
 from .removal import delete_runs
 from .state import FINISHED, State
 
@@ -30,7 +31,9 @@ __all__ = [
     "last_numerics",
     "list_runs",
     "load_runs",
+    "omitted_lines",
     "read_checkpoint",
+    "read_each",
     "read_metrics",
     "read_run",
     "save_file",

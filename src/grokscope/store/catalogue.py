@@ -1,20 +1,22 @@
 """Read-only access to stored runs: all runs in a folder, or one run by the beginning of its id.
 
-Reads JSON alone, so that listing runs is quick. A damaged run is listed with status "damaged" and the problem, so that
-one bad folder does not hide the others; asking for that run by name raises the problem as a StoreError.
+Reads JSON alone, each file once, so that listing thousands of runs is quick. A damaged run is listed with status "damaged"
+and the problem, so that one bad folder does not hide the others; asking for that run by name raises the problem as a
+StoreError. A run that is deleted meanwhile is not listed.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from .checkpoints import Checkpoint, read_checkpoint_file
-from .disk import listing
-from .layout import CONFIG, MANIFEST, STATE, checkpoint_files
+from .checkpoints import Checkpoint, check_kept, read_checkpoint_file
+from .disk import reason
+from .layout import CONFIG, MANIFEST, STATE, CheckpointFile, checkpoint_files
 from .lock import is_held
 from .manifest import read_description
 from .state import read_state
@@ -38,8 +40,10 @@ class RunInfo:
     """Training time so far."""
     summary: dict[str, Any] = field(default_factory=dict)
     """Numbers such as t_mem, t_grok, train_accuracy and test_accuracy."""
+    reason: str = ""
+    """Why a run failed."""
     problem: str = ""
-    """What is wrong with a damaged run, or why a run failed."""
+    """What is wrong with a damaged run."""
 
 
 def read_run(path: str | Path) -> RunInfo:
@@ -60,13 +64,14 @@ def read_run(path: str | Path) -> RunInfo:
         epoch=state.epoch,
         seconds=state.seconds,
         summary=state.summary,
-        problem=state.reason if status == "failed" else "",
+        reason=state.reason if status == "failed" else "",
     )
 
 
 def list_runs(folder: str | Path) -> list[RunInfo]:
     """All runs in `folder`, oldest first, damaged ones last. Folders without any file of a run are skipped."""
-    runs = [_read_or_damaged(path) for path in _run_folders(Path(folder))]
+    found = (_read_or_damaged(path) for path in _candidates(Path(folder)))
+    runs = [run for run in found if not run.problem or _is_run(run.path)]
     return sorted(runs, key=lambda run: (run.status == "damaged", run.manifest.get("created", ""), run.id))
 
 
@@ -77,7 +82,7 @@ def find_run(folder: str | Path, prefix: str, *, damaged: bool = False) -> RunIn
     """
     if not prefix:
         raise StoreError("the id of a run cannot be empty")
-    paths = {path.name: path for path in _run_folders(Path(folder))}
+    paths = {path.name: path for path in _candidates(Path(folder)) if _is_run(path)}
     read = _read_or_damaged if damaged else read_run
     if prefix in paths:
         return read(paths[prefix])
@@ -94,13 +99,13 @@ def find_run(folder: str | Path, prefix: str, *, damaged: bool = False) -> RunIn
 
 
 def kept_epochs(run: RunInfo) -> list[int]:
-    """Epochs of the checkpoints that a run still has, the newest last."""
-    return sorted({file.epoch for file in checkpoint_files(run.path)})
+    """Epochs of the checkpoints that a run has, the newest last; StoreError if one of them is lost."""
+    return sorted({file.epoch for file in _checkpoints(run)})
 
 
 def read_checkpoint(run: RunInfo, epoch: int | None = None) -> Checkpoint:
     """The newest checkpoint of a run, or the one of `epoch`."""
-    files = {file.epoch: file for file in checkpoint_files(run.path)}
+    files = {file.epoch: file for file in _checkpoints(run)}
     if not files:
         raise StoreError(f"run {run.id} has no checkpoint yet")
     wanted = max(files) if epoch is None else epoch
@@ -111,16 +116,33 @@ def read_checkpoint(run: RunInfo, epoch: int | None = None) -> Checkpoint:
     return read_checkpoint_file(files[wanted].path)
 
 
-def _run_folders(folder: Path) -> list[Path]:
+def _checkpoints(run: RunInfo) -> list[CheckpointFile]:
+    """All checkpoints of a run; the state is read first, since a run that trains may save another one meanwhile."""
+    state = read_state(run.path)
+    files = checkpoint_files(run.path)
+    check_kept(run.path, files, state)
+    return files
+
+
+def _candidates(folder: Path) -> list[Path]:
+    """The folders in `folder` that may be runs."""
     if not folder.exists():
         raise StoreError(f"{folder}: no such folder of runs")
     if not folder.is_dir():
         raise StoreError(f"{folder}: not a folder of runs, but a file")
     if (folder / MANIFEST).exists():
         raise StoreError(f"{folder}: a run, not a folder of runs; give the folder above it")
-    # Hidden folders are runs that are being created.
-    candidates = [path for path in listing(folder) if path.is_dir() and not path.name.startswith(".")]
-    return [path for path in candidates if any((path / name).exists() for name in (CONFIG, MANIFEST, STATE))]
+    try:
+        with os.scandir(folder) as entries:
+            # Hidden folders are runs that are being created or deleted.
+            return [folder / entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()]
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read ({reason(error)})") from error
+
+
+def _is_run(path: Path) -> bool:
+    """Whether a folder has any file of a run; not so if it was deleted meanwhile."""
+    return any(os.path.lexists(path / name) for name in (CONFIG, MANIFEST, STATE))
 
 
 def _read_or_damaged(path: Path) -> RunInfo:

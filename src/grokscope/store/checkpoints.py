@@ -6,10 +6,13 @@ The file is sealed with a checksum. Checking it and reading its header need no t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .disk import DamageError
+from .layout import CHECKPOINTS, CheckpointFile, checkpoint_file
+from .layout import label as label_of
 from .seal import BLANK, read_sealed, sealed
 from .state import State
 
@@ -27,28 +30,40 @@ class Checkpoint(NamedTuple):
     """On the CPU, bit for bit as they were saved."""
 
 
-def encode(tensors: Mapping[str, Tensor], state: State, metadata: Mapping[str, Any]) -> bytes:
-    """The bytes of a checkpoint file."""
+def encode(tensors: Mapping[str, Tensor], state: State, metadata: Mapping[str, Any], label: str) -> bytes:
+    """The bytes of a checkpoint file, sealed."""
     import torch
     from safetensors.torch import save
 
     # Views into one big tensor, as the lanes of a fleet are, become tensors of their own.
     own = {name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()}
     header = {"state": _text(state.to_dict()), "metadata": _text(dict(metadata)), "checksum": BLANK}
-    return sealed(save(own, metadata=header))
+    return sealed(save(own, metadata=header), label)
 
 
 def read_state_of(path: Path) -> State:
     """The state that a checkpoint was saved with, after checking every byte of the file."""
-    return State.from_dict(json.loads(_header(read_sealed(path))["state"]))
+    return State.from_dict(json.loads(_header(read_sealed(path, label_of(path)))["state"]))
 
 
 def read_checkpoint_file(path: Path) -> Checkpoint:
     from safetensors.torch import load
 
-    content = read_sealed(path)
+    content = read_sealed(path, label_of(path))
     header = _header(content)
     return Checkpoint(json.loads(header["state"])["epoch"], json.loads(header["metadata"]), load(content))
+
+
+def check_kept(run: Path, found: Iterable[CheckpointFile], state: State) -> None:
+    """Raise StoreError if a checkpoint that the state names, a kept one or the newest, is not among those found."""
+    files = list(found)
+    kept = {file.epoch for file in files if file.kept}
+    for epoch in state.kept:
+        if epoch not in kept:
+            raise DamageError(f"{checkpoint_file(run, epoch, kept=True).path}: missing")
+    # A run that trains may have saved a newer one, and dropped this one, since its state was read.
+    if (state.epoch or state.rows) and not any(file.epoch >= state.epoch for file in files):
+        raise DamageError(f"{run / CHECKPOINTS}: the checkpoint of epoch {state.epoch} is missing")
 
 
 def _text(plain: dict[str, Any]) -> str:

@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from .disk import cannot_write, make_folder, sync_folder, write_json
-from .layout import CHECKPOINTS, CONFIG, MANIFEST, METRICS, STATE
+from .disk import cannot_write, make_folder, sync_folder, write
+from .layout import CHECKPOINTS, CONFIG, DRAFT, MANIFEST, METRICS, STATE, label
 from .lock import Lock
+from .seal import sealed_json
 from .state import State
 
 
 def create(run: Path, config: dict[str, Any], manifest: dict[str, Any]) -> Lock | None:
     """Create the folder `run` and return its lock, or None if another process created it in the meantime."""
     # The same hidden name for every attempt, so that the next attempt reuses what a killed one has left.
-    draft = run.with_name(f".new-{run.name}")
+    draft = run.with_name(f"{DRAFT}{run.name}")
     make_folder(draft)
     try:
         lock = Lock.take(draft, run.name)
@@ -53,6 +54,5 @@ def create(run: Path, config: dict[str, Any], manifest: dict[str, Any]) -> Lock 
 def _fill(draft: Path, config: dict[str, Any], manifest: dict[str, Any]) -> None:
     for name in (METRICS, CHECKPOINTS):
         make_folder(draft / name)
-    write_json(draft / CONFIG, config)
-    write_json(draft / MANIFEST, manifest)
-    write_json(draft / STATE, State().to_dict())
+    for name, content in ((CONFIG, config), (MANIFEST, manifest), (STATE, State().to_dict())):
+        write(draft / name, sealed_json(content, label(draft / name)))

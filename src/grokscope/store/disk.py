@@ -8,26 +8,40 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
+import secrets
+import stat
 from pathlib import Path
-from typing import Any
 
 from ..errors import StoreError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+class DamageError(StoreError):
+    """A file that is missing or not as it was written, unlike one that cannot be read just now (no permission, an error of the
+    disk)."""
+
+
 def write(path: Path, content: bytes, *, if_full: str = "") -> None:
-    """Put `content` at `path` in one atomic step. `if_full` is added to the error when the disk is full."""
-    draft = temporary(path)
+    """Put `content` at `path` in one atomic step. `if_full` is added to the error when the disk is full.
+
+    A symbolic link is followed and its target replaced; an existing file keeps its permission bits. What is not a regular file
+    is refused. Of several writers at the same time, the last one wins.
+    """
+    target, mode = _replaceable(path)
+    draft = temporary(target)
     try:
-        with open(draft, "wb") as file:
+        # O_EXCL: never through a file or link that somebody else has put there.
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        with open(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-        sync_folder(path.parent)
+            os.fsync(descriptor)
+        os.replace(draft, target)
+        sync_folder(target.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(draft)
@@ -37,19 +51,42 @@ def write(path: Path, content: bytes, *, if_full: str = "") -> None:
 def save_file(path: Path, content: str | bytes) -> Path:
     """Write a file for the user (a page, a figure) at a path of their choice, creating its folder."""
     make_folder(path.parent)
+    if _is_output(path):
+        raise StoreError(f"{path}: cannot be written (the standard output, not a file of its own)")
     write(path, content.encode() if isinstance(content, str) else content)
     return path
 
 
-def write_json(path: Path, content: dict[str, Any], *, if_full: str = "") -> None:
-    """Indented JSON without NaN or infinity, which other programs cannot read."""
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write(path, text.encode(), if_full=if_full)
+def _replaceable(path: Path) -> tuple[Path, int | None]:
+    """The file that a write to `path` replaces, and its permission bits if it exists."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        # A new file, or a link whose target does not exist yet.
+        return (Path(os.path.realpath(path)) if path.is_symlink() else path), None
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    if not stat.S_ISREG(mode):
+        raise StoreError(f"{path}: cannot be written ({_kind(mode)}, not a regular file)")
+    return (Path(os.path.realpath(path)) if path.is_symlink() else path), mode & 0o777
+
+
+def _is_output(path: Path) -> bool:
+    """Whether a path, such as /dev/stdout, is a file to which the standard output or the error output goes."""
+    with contextlib.suppress(OSError):
+        found = os.stat(path)
+        return any(os.path.samestat(found, os.fstat(descriptor)) for descriptor in (1, 2))
+    return False
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
 
 
 def temporary(path: Path) -> Path:
-    """Temporary path of a file before it is moved into place. One name per file is enough: a run has one writer."""
-    return path.with_name(f".{path.name}.tmp")
+    """A new temporary path, beside a file, that nobody can predict."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
 
 
 def is_temporary(path: Path) -> bool:
@@ -103,27 +140,23 @@ def listing(folder: Path) -> list[Path]:
 
 
 def read(path: Path) -> bytes:
+    """The bytes of a regular file. Never waits for a pipe or a device in its place: that counts as damage."""
     try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise StoreError(f"{path}: missing") from error
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        with open(descriptor, "rb", buffering=0) as file:
+            if not stat.S_ISREG(mode := os.fstat(descriptor).st_mode):
+                raise damaged(path, f"{_kind(mode)}, not a regular file")
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise DamageError(f"{path}: missing") from error
     except OSError as error:
+        if error.errno in (errno.EISDIR, errno.ENXIO, errno.ELOOP):
+            raise damaged(path, "not a regular file") from error
         raise StoreError(f"{path}: cannot be read ({reason(error)})") from error
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    content = read(path)
-    try:
-        plain = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise damaged(path, error) from error
-    if not isinstance(plain, dict):
-        raise damaged(path, "not a JSON object")
-    return plain
-
-
-def damaged(path: Path, why: object) -> StoreError:
-    return StoreError(f"{path}: damaged ({' '.join(str(why).split())})")
+def damaged(path: Path, why: object) -> DamageError:
+    return DamageError(f"{path}: damaged ({' '.join(str(why).split())})")
 
 
 def cannot_write(path: Path, error: OSError, if_full: str = "") -> StoreError:

@@ -2,7 +2,8 @@
 
 Writing the checkpoint commits a save. Metrics are written before it, so a checkpoint never lacks its rows; state.json and
 the deletion of older checkpoints come after it. Opening a folder restores it to its newest checkpoint: later rows are
-dropped, since they will be trained again, and state.json is rewritten.
+dropped, since they will be trained again, and state.json is rewritten. If the newest checkpoint or rows before it are damaged,
+the run goes back to the last checkpoint up to which everything is complete (`recovery`), with a line on stderr.
 
 The same run may be requested with other settings that do not change its numbers, such as more epochs. A finished run is then
 reopened: its last checkpoint is kept permanently (other runs may refer to it), state.json is set to running, and only then
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +24,7 @@ from ..errors import StoreError
 from . import checkpoints, tables
 from .added import save_added
 from .creation import create
-from .disk import check_writable, damaged, make_folder, remove, rename, write, write_json
+from .disk import DamageError, check_writable, make_folder, remove, rename, write
 from .layout import (
     CHECKPOINTS,
     CONFIG,
@@ -32,12 +34,15 @@ from .layout import (
     CheckpointFile,
     checkpoint_file,
     checkpoint_files,
+    label,
     leftovers,
     part_file,
     part_files,
 )
 from .lock import Lock
 from .manifest import difference, last_numerics, new_manifest, read_description
+from .recovery import advice, go_back, last_complete, missing_kept, resume_point
+from .seal import sealed_json
 from .state import State, read_state
 
 if TYPE_CHECKING:
@@ -140,34 +145,42 @@ class RunFolder:
         epochs = tables.row_epochs(rows)
         if rows and not saved < epochs[0] <= epochs[-1] <= epoch:
             raise ValueError(f"the epochs of the rows must lie above {saved} and up to {epoch}, got {epochs}")
+        kept = keep or checkpoint_file(self.path, epoch, kept=True).path.exists()
         state = State(
             status=status,
             epoch=epoch,
             seconds=seconds,
             rows=self.state.rows + len(rows),
             serial=self.state.serial + 1,
+            kept=sorted({*self.state.kept, epoch}) if kept else self.state.kept,
+            added=self.state.added,
             summary=dict(summary),
         )
-        kept = keep or checkpoint_file(self.path, epoch, kept=True).path.exists()
         file = checkpoint_file(self.path, epoch, kept)
         # Invalid arguments must raise before the first byte is written.
-        content = checkpoints.encode(tensors, state, metadata)
-        table = tables.encode(rows) if rows else b""
+        content = checkpoints.encode(tensors, state, metadata, label(file.path))
+        part = part_file(self.path, epochs[0], epochs[-1]).path if rows else None
+        table = tables.encode(rows, label(part)) if part else b""
         try:
-            if rows:
-                write(part_file(self.path, epochs[0], epochs[-1]).path, table, if_full=_go_on(max(saved, 0)))
+            if part:
+                write(part, table, if_full=_go_on(max(saved, 0)))
             write(file.path, content, if_full=_go_on(max(saved, 0)))
-            write_json(self.path / STATE, state.to_dict(), if_full=_go_on(epoch))
+            self._write(STATE, state.to_dict(), if_full=_go_on(epoch))
             self._newest, self.state = file, state
             self._drop_superseded()
+        except Exception:
+            self._broken = True  # still locked, so that the caller can store the reason
+            raise
         except BaseException:
-            self._broken = True
+            self.close()
             raise
 
     def add_measure(self, name: str, rows: Sequence[tables.Row]) -> None:
         """Store columns measured after training, at the epochs of checkpoints."""
         self._check_open()
         save_added(self.path, name, rows)
+        if name not in self.state.added:
+            self._set_state(added=sorted([*self.state.added, name]))
 
     def note_numerics(self, numerics: Mapping[str, Any]) -> None:
         """Note in the manifest what the run is trained with from its newest checkpoint on: as "numerics" before the first one, and
@@ -180,16 +193,16 @@ class RunFolder:
         else:
             change = {"epoch": self._newest.epoch, "time": datetime.now(UTC).isoformat(), "numerics": dict(numerics)}
             self.manifest["continued"] = [*self.manifest.get("continued", []), change]
-        write_json(self.path / MANIFEST, self.manifest)
+        self._write(MANIFEST, self.manifest)
 
     def finish(self, status: str, summary: Mapping[str, Any] | None = None) -> None:
         """Set the status (and the summary, if given) without a new checkpoint, and close the folder."""
         self._check_open()
-        state = dataclasses.replace(self.state, status=status, serial=self.state.serial + 1)
+        state = dataclasses.replace(self.state, status=status, reason="", serial=self.state.serial + 1)
         if summary is not None:
             state = dataclasses.replace(state, summary=dict(summary))
         try:
-            write_json(self.path / STATE, state.to_dict(), if_full=_go_on(self.state.epoch))
+            self._write(STATE, state.to_dict(), if_full=_go_on(self.state.epoch))
             self.state = state
         finally:
             self.close()
@@ -200,7 +213,7 @@ class RunFolder:
             if self._lock.held and self._lock.is_in(self.path):
                 self._verify()
                 state = dataclasses.replace(self.state, status="failed", reason=reason, serial=self.state.serial + 1)
-                write_json(self.path / STATE, state.to_dict())
+                self._write(STATE, state.to_dict())
         except (StoreError, OSError):
             pass  # the cause of the failure may still be there; the caller reports it
         finally:
@@ -220,28 +233,27 @@ class RunFolder:
         if self._broken or not self._lock.held:
             raise StoreError(f"{self.path}: closed; open it again to continue")
 
+    def _write(self, name: str, content: dict[str, Any], if_full: str = "") -> None:
+        path = self.path / name
+        write(path, sealed_json(content, label(path)), if_full=if_full)
+
+    def _set_state(self, **changes: Any) -> None:
+        state = dataclasses.replace(self.state, serial=self.state.serial + 1, **changes)
+        self._write(STATE, state.to_dict())
+        self.state = state
+
     def _verify(self) -> None:
-        """Read everything that resuming depends on, and determine the state of the run. Changes nothing on disk."""
-        self.state = read_state(self.path)
-        files = checkpoint_files(self.path)
-        self._newest = files[-1] if files else None
-        saved = State()
-        if self._newest:
-            saved = checkpoints.read_state_of(self._newest.path)
-            if saved.epoch != self._newest.epoch:
-                raise damaged(self._newest.path, f"it is the checkpoint of epoch {saved.epoch}")
-        if saved.epoch < self.state.epoch:
-            raise StoreError(f"{self.path / CHECKPOINTS}: the checkpoint of epoch {self.state.epoch} is missing")
-        if saved.serial > self.state.serial:
-            self.state = saved
-        limit = self._newest.epoch if self._newest else -1
-        rows = 0
-        for part, table in tables.read_parts(self.path):
-            if part.first <= limit < part.last:
-                raise damaged(part.path, f"it begins before the newest checkpoint (epoch {limit}) and ends after it")
-            rows += len(table) if part.last <= limit else 0
-        if rows != saved.rows:
-            raise damaged(self.path / METRICS, f"{rows} rows up to epoch {limit}, the checkpoint counts {saved.rows}")
+        """Read everything that resuming depends on, and determine the state of the run. Changes nothing on disk unless the run has
+        to go back to an earlier checkpoint."""
+        stored = read_state(self.path)
+        try:
+            self.state, self._newest = resume_point(self.path, stored)
+        except DamageError as error:
+            complete = last_complete(self.path)
+            if complete is None or missing_kept(self.path, stored, complete):
+                raise StoreError(f"{error}; {advice(self.path, stored, complete)}") from error
+            self.state, self._newest = go_back(self.path, stored, complete), complete.checkpoint
+            print(f"run {self.id}: {error}; it goes back to epoch {self.state.epoch}", file=sys.stderr)
 
     def _settle(self) -> None:
         """Restore the folder to its newest checkpoint."""
@@ -254,19 +266,21 @@ class RunFolder:
         for name in (METRICS, CHECKPOINTS):
             make_folder(self.path / name)
         if self.state != read_state(self.path):
-            write_json(self.path / STATE, self.state.to_dict())
+            self._write(STATE, self.state.to_dict())
         self._drop_superseded()
 
     def _change_config(self, config: dict[str, Any]) -> None:
         """Adopt other settings of the same run; the order of the writes is explained above."""
         if self.state.finished:
-            if self._newest and not self._newest.kept:
-                kept = checkpoint_file(self.path, self._newest.epoch, kept=True)
-                rename(self._newest.path, kept.path)
-                self._newest = kept
-            self.state = dataclasses.replace(self.state, status="running", serial=self.state.serial + 1)
-            write_json(self.path / STATE, self.state.to_dict())
-        write_json(self.path / CONFIG, config)
+            kept = self.state.kept
+            if self._newest:
+                file = checkpoint_file(self.path, self._newest.epoch, kept=True)
+                if not self._newest.kept:
+                    rename(self._newest.path, file.path)
+                self._newest = file
+                kept = sorted({*kept, file.epoch})
+            self._set_state(status="running", reason="", kept=kept)
+        self._write(CONFIG, config)
 
     def _drop_superseded(self) -> None:
         for file in checkpoint_files(self.path):

@@ -9,6 +9,9 @@
   added/             <measure>.parquet, columns that were measured after training
   checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept permanently)
   lock               held by the process that trains the run
+  .damaged/          damaged files, and later ones, that were moved aside when the run went back to an earlier epoch
+
+Every file but the lock is sealed (`seal`) under a label that names the run and the file.
 """
 
 from __future__ import annotations
@@ -19,15 +22,20 @@ from typing import NamedTuple
 
 from .disk import is_temporary, listing
 
-SCHEMA = 2
-"""Version of this layout, and of what config.json may hold. Raised when an older grokscope could no longer read a new folder."""
+SCHEMA = 3
+"""Version of this layout, and of what config.json may hold. Raised when an older grokscope could no longer read a new folder, or
+this one can no longer verify an old folder."""
 
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
 STATE = "state.json"
 METRICS = "metrics"
+ADDED = "added"
 CHECKPOINTS = "checkpoints"
 LOCK = "lock"
+ASIDE = ".damaged"
+DRAFT = ".new-"
+"""A run folder that is being created has this before its name."""
 
 _PART = re.compile(r"part-(\d+)-(\d+)\.parquet")
 _CHECKPOINT = re.compile(r"(epoch|kept)-(\d+)\.safetensors")
@@ -47,6 +55,16 @@ class CheckpointFile(NamedTuple):
     epoch: int
     kept: bool
     path: Path
+
+
+def label(path: Path) -> str:
+    """The label under which a file of a run is sealed: the run's id and the file's name within the run. For a checkpoint that is
+    its epoch: it may be renamed to one that is kept."""
+    folder, name = path.parent, path.name
+    if folder.name in (METRICS, ADDED, CHECKPOINTS):
+        match = _CHECKPOINT.fullmatch(name)
+        folder, name = folder.parent, f"{folder.name}/{int(match[2]) if match else name}"
+    return f"run {folder.name.removeprefix(DRAFT)}/{name}"
 
 
 def part_file(run: Path, first: int, last: int) -> PartFile:

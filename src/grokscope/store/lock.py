@@ -88,7 +88,7 @@ def _identity(descriptor: int) -> tuple[int, int]:
 def is_held(folder: Path) -> bool:
     """Whether some process is training the run in `folder`."""
     try:
-        descriptor = os.open(folder / LOCK, os.O_RDONLY)
+        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return False
     try:

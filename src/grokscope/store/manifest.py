@@ -15,8 +15,9 @@ from typing import Any
 
 from ..errors import StoreError
 from ..loading import loaded_files
-from .disk import damaged, read_json
-from .layout import CONFIG, MANIFEST, SCHEMA
+from .disk import DamageError, damaged, read
+from .layout import CONFIG, MANIFEST, SCHEMA, label
+from .seal import KEY, WRONG, is_sealed, parse_json, read_sealed_json
 
 PACKAGES = ("grokscope", "torch", "numpy", "scipy", "pandas", "pyarrow", "safetensors")
 
@@ -37,21 +38,30 @@ def new_manifest(device: str, record: Mapping[str, Any] | None = None) -> dict[s
 
 
 def read_description(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Config and manifest of a run folder; StoreError when it is foreign, damaged or from a newer grokscope."""
+    """Config and manifest of a run folder; StoreError when it is foreign, damaged or of another schema."""
     if not run.is_dir():
         raise StoreError(f"{run}: not a folder")
     for name in (CONFIG, MANIFEST):
         if not (run / name).exists():
-            raise StoreError(f"{run}: not a run folder of grokscope ({name} is missing)")
-    manifest = read_json(run / MANIFEST)
+            raise DamageError(f"{run}: not a run folder of grokscope ({name} is missing)")
+    content = read(run / MANIFEST)
+    manifest = parse_json(run / MANIFEST, content)
     schema = manifest.get("schema")
-    if not isinstance(schema, int) or not isinstance(manifest.get("created"), str):
-        raise damaged(run / MANIFEST, "no schema version or no time of creation")
-    if schema > SCHEMA:
+    if isinstance(schema, int) and schema > SCHEMA:
         raise StoreError(
             f"{run / MANIFEST}: written by a newer grokscope (schema {schema}, this one reads up to {SCHEMA})"
         )
-    return read_json(run / CONFIG), manifest
+    if isinstance(schema, int) and schema < SCHEMA and KEY not in manifest:
+        raise StoreError(
+            f"{run}: written by an older grokscope (schema {schema}), without the checksums of schema {SCHEMA}; "
+            f"train it again with --again, or delete it with grokscope rm {run.name}"
+        )
+    if not is_sealed(content, label(run / MANIFEST)):
+        raise damaged(run / MANIFEST, WRONG)
+    del manifest[KEY]
+    if schema != SCHEMA or not isinstance(manifest.get("created"), str):
+        raise damaged(run / MANIFEST, "no schema version or no time of creation")
+    return read_sealed_json(run / CONFIG, label(run / CONFIG)), manifest
 
 
 def last_numerics(manifest: Mapping[str, Any]) -> dict[str, Any]:

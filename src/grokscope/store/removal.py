@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import StoreError
-from .added import ADDED
 from .disk import is_temporary, listing, reason, sync_folder
-from .layout import CHECKPOINTS, CONFIG, LOCK, MANIFEST, METRICS, STATE
+from .layout import ADDED, ASIDE, CHECKPOINTS, CONFIG, LOCK, MANIFEST, METRICS, STATE
 from .lock import Lock, is_held
 
-OURS = {CONFIG, MANIFEST, STATE, METRICS, ADDED, CHECKPOINTS, LOCK}
+OURS = {CONFIG, MANIFEST, STATE, METRICS, ADDED, CHECKPOINTS, LOCK, ASIDE}
 
 
 def delete_runs(paths: Iterable[Path]) -> int:

@@ -1,18 +1,32 @@
-"""Results of experiments, compact enough for a repository: one row per run, and thinned curves, as Parquet."""
+"""Results of experiments, compact enough for a repository: one row per run, and thinned curves, as Parquet.
+
+<results>/<experiment>/<scale>/ holds about.json, which is sealed and names every other file with its checksum. It is published as
+a whole: a complete new folder is written beside the old one and takes its place by renaming. A crash between the two renames
+leaves the old folder under a hidden name, where readers and the next publication find it.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import contextlib
+import fcntl
+import io
+import os
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import StoreError
-from .disk import make_folder, write, write_json
+from .disk import cannot_write, damaged, listing, make_folder, read, reason, sync_folder, write
+from .seal import WRONG, checksum, read_sealed_json, sealed_json
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ABOUT = "about.json"
+FILES = "files"
+"""Key of about.json: the checksum of every other file by name."""
 
 
 class Results(NamedTuple):
@@ -29,37 +43,133 @@ class Results(NamedTuple):
 
 
 def save_results(folder: Path, results: Results) -> Path:
-    """Write to <folder>/<experiment>/<scale>/."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    """Publish in <folder>/<experiment>/<scale>/, all files or none. Other files there, such as pictures, stay."""
     target = folder / results.about["experiment"] / results.about["scale"]
-    make_folder(target)
-    tables: dict[str, pd.DataFrame] = {"runs": results.runs, "curves": results.curves}
-    for name, table in (tables | {f"probe-{name}": table for name, table in results.probes.items()}).items():
-        sink, own = pa.BufferOutputStream(), pa.Table.from_pandas(table, preserve_index=False)
-        # bytes of equal significance next to each other: the last ones of shortened numbers are all zero
-        split = [field.name for field in own.schema if field.type == pa.float32()]
-        words = [field.name for field in own.schema if field.name not in split]
-        pq.write_table(
-            own, sink, compression="zstd", compression_level=19, use_dictionary=words, use_byte_stream_split=split
-        )
-        write(target / f"{name}.parquet", sink.getvalue().to_pybytes())
-    write_json(target / "about.json", results.about)
+    tables = {"runs": results.runs, "curves": results.curves}
+    tables |= {f"probe-{name}": table for name, table in results.probes.items()}
+    content = {f"{name}.parquet": _encode(table) for name, table in tables.items()}
+    about = {key: value for key, value in results.about.items() if key != FILES}
+    about[FILES] = {name: checksum(data, label(target, name)) for name, data in content.items()}
+    content[ABOUT] = sealed_json(about, label(target, ABOUT))
+    make_folder(target.parent)
+    with _locked(target.parent, fcntl.LOCK_EX):
+        _publish(target, content)
     return target
 
 
 def load_results(folder: Path, experiment: str, scale: str) -> Results | None:
-    """Stored results of an experiment at a scale; None if it was not run."""
+    """Stored results of an experiment at a scale, verified; None if it was not run."""
     import pandas as pd
 
     target = folder / experiment / scale
-    if not (target / "about.json").exists():
+    if not target.parent.is_dir():
         return None
+    with _locked(target.parent, fcntl.LOCK_SH):
+        content = _read(target)
+    if content is None:
+        return None
+    about, files = content
     try:
-        about = json.loads((target / "about.json").read_text(encoding="utf-8"))
-        runs, curves = (pd.read_parquet(target / f"{name}.parquet") for name in ("runs", "curves"))
-        looked = {file.stem.removeprefix("probe-"): pd.read_parquet(file) for file in target.glob("probe-*.parquet")}
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{target}: damaged results ({error})") from error
-    return Results(about, runs, curves, looked)
+        tables = {name.removesuffix(".parquet"): pd.read_parquet(io.BytesIO(data)) for name, data in files.items()}
+        probes = {name.removeprefix("probe-"): table for name, table in tables.items() if name.startswith("probe-")}
+        return Results(about, tables["runs"], tables["curves"], probes)
+    except (OSError, ValueError, KeyError) as error:
+        raise damaged(target, error) from error
+
+
+def stored_results(folder: Path) -> list[tuple[str, str]]:
+    """Experiment and scale of all results in a folder."""
+    return [
+        (experiment.name, scale)
+        for experiment in sorted(listing(folder))
+        if experiment.is_dir()
+        for scale in ("full", "quick")
+        if (experiment / scale).exists() or _aside(experiment / scale).exists()
+    ]
+
+
+def label(target: Path, name: str) -> str:
+    """The label under which a file of results is sealed: experiment, scale and name."""
+    return f"results {target.parent.name}/{target.name}/{name}"
+
+
+def _read(target: Path) -> tuple[dict[str, Any], dict[str, bytes]] | None:
+    """about.json and the other files, verified; None if there are none."""
+    place = target if target.exists() else _aside(target)
+    if not any(path.name == ABOUT or path.suffix == ".parquet" for path in listing(place)):
+        return None
+    about = read_sealed_json(place / ABOUT, label(target, ABOUT))
+    files = {}
+    for name, expected in about.pop(FILES, {}).items():
+        files[name] = read(place / name)
+        if checksum(files[name], label(target, name)) != expected:
+            raise damaged(place / name, WRONG)
+    return about, files
+
+
+def _publish(target: Path, content: Mapping[str, bytes]) -> None:
+    draft, aside = target.with_name(f".new-{target.name}"), _aside(target)
+    try:
+        if aside.exists() and not target.exists():  # a publication was killed between its renames
+            os.rename(aside, target)
+        for leftover in (draft, aside):
+            if leftover.exists():
+                shutil.rmtree(leftover)
+        make_folder(draft)
+        for path in listing(target):
+            if path.name != ABOUT and path.suffix != ".parquet":
+                copy = shutil.copytree if path.is_dir() and not path.is_symlink() else shutil.copy2
+                copy(path, draft / path.name)
+        for name, data in content.items():
+            write(draft / name, data)
+        if target.exists():
+            os.rename(target, aside)
+        try:
+            os.rename(draft, target)
+        except OSError:
+            if aside.exists():
+                os.rename(aside, target)
+            raise
+        sync_folder(target.parent)
+        shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise cannot_write(target, error) from error
+    except StoreError:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def _aside(target: Path) -> Path:
+    """Where the previous results are while new ones take their place."""
+    return target.with_name(f".old-{target.name}")
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, how: int) -> Iterator[None]:
+    """One publication at a time, and none while a reader is between two files (LOCK_SH)."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be read ({reason(error)})") from error
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, how)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _encode(table: pd.DataFrame) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink, own = pa.BufferOutputStream(), pa.Table.from_pandas(table, preserve_index=False)
+    # bytes of equal significance next to each other: the last ones of shortened numbers are all zero
+    split = [field.name for field in own.schema if field.type == pa.float32()]
+    words = [field.name for field in own.schema if field.name not in split]
+    pq.write_table(
+        own, sink, compression="zstd", compression_level=19, use_dictionary=words, use_byte_stream_split=split
+    )
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

@@ -1,38 +1,86 @@
-"""A checksum inside the file it protects, so that a flipped bit or a truncated file is detected before it is parsed.
+"""One checksum for every file that numbers come from. It covers the bytes of the file and its label: whose file it is (a run, or
+an experiment at a scale) and which one. A flipped bit, a truncated file, and a file that was swapped with another, of the same
+run or of another one, are therefore detected before anything is parsed.
 
-The writer puts BLANK somewhere into the file's own metadata (the header of safetensors, the footer of Parquet); sealing
-replaces its zeros by the CRC-32 of the whole file with the zeros in place. Other programs read the file as usual.
+The writer puts BLANK into the file's own metadata (the header of safetensors, the footer of Parquet, the last key of JSON);
+sealing replaces its zeros by the CRC-32 of the label and the whole file with the zeros in place. Other programs read the file as
+usual. Where a file cannot hold its checksum, `checksum` gives one to store elsewhere.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from pathlib import Path
+from typing import Any
 
 from .disk import damaged, read
 
 BLANK = "crc32=00000000"
+KEY = "checksum"
+"""The last key of a sealed JSON object."""
+WRONG = "its checksum is wrong or missing: it was changed, or it is not the file that belongs here"
 
 _SEAL = re.compile(rb"crc32=([0-9a-f]{8})")
 
 
-def sealed(content: bytes) -> bytes:
+def sealed(content: bytes, label: str) -> bytes:
     """`content`, which holds BLANK, with the checksum in its place."""
-    place = content.index(BLANK.encode())
-    return content[:place] + f"crc32={_crc(content, place):08x}".encode() + content[place + len(BLANK) :]
+    # The last one: only text before it, such as other values of a JSON object, may contain the same letters.
+    place = content.rindex(BLANK.encode())
+    return content[:place] + f"crc32={_crc(content, label, place):08x}".encode() + content[place + len(BLANK) :]
 
 
-def read_sealed(path: Path) -> bytes:
-    """The bytes of a file, verified against its checksum; StoreError if they differ from what was written."""
+def is_sealed(content: bytes, label: str) -> bool:
+    """Whether these are the bytes that were sealed under this label."""
+    # The same letters may occur elsewhere by chance or in the caller's metadata: one valid seal is enough.
+    return any(_crc(content, label, seal.start()) == int(seal[1], 16) for seal in _SEAL.finditer(content))
+
+
+def read_sealed(path: Path, label: str) -> bytes:
+    """The bytes of a file, verified; StoreError if they differ from what was written under this label."""
     content = read(path)
-    # The same bytes may occur elsewhere by chance or in the caller's metadata: one valid seal is enough.
-    if not any(_crc(content, seal.start()) == int(seal[1], 16) for seal in _SEAL.finditer(content)):
-        raise damaged(path, "its checksum is wrong or missing")
+    if not is_sealed(content, label):
+        raise damaged(path, WRONG)
     return content
 
 
-def _crc(content: bytes, place: int) -> int:
-    """CRC-32 of the content as it was with BLANK at `place`."""
+def sealed_json(content: dict[str, Any], label: str) -> bytes:
+    """Indented JSON without NaN or infinity, which other programs cannot read; its last key is the checksum."""
+    text = json.dumps({**content, KEY: BLANK}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return sealed(text.encode(), label)
+
+
+def read_sealed_json(path: Path, label: str) -> dict[str, Any]:
+    """The verified object in a file, without its checksum."""
+    plain = parse_json(path, read_sealed(path, label))
+    plain.pop(KEY, None)
+    return plain
+
+
+def parse_json(path: Path, content: bytes) -> dict[str, Any]:
+    """The object in the content of a JSON file, not verified."""
+    try:
+        plain = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, error) from error
+    if not isinstance(plain, dict):
+        raise damaged(path, "not a JSON object")
+    return plain
+
+
+def checksum(content: bytes, label: str) -> str:
+    """The checksum of a file that cannot hold it, e.g. "crc32=0123abcd"."""
+    return f"crc32={zlib.crc32(content, _start(label)):08x}"
+
+
+def _crc(content: bytes, label: str, place: int) -> int:
+    """CRC-32 of the label and of the content as it was with BLANK at `place`."""
     view = memoryview(content)
-    return zlib.crc32(view[place + len(BLANK) :], zlib.crc32(BLANK.encode(), zlib.crc32(view[:place])))
+    before = zlib.crc32(view[:place], _start(label))
+    return zlib.crc32(view[place + len(BLANK) :], zlib.crc32(BLANK.encode(), before))
+
+
+def _start(label: str) -> int:
+    return zlib.crc32(label.encode() + b"\0")

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .disk import damaged, read_json
-from .layout import STATE
+from .disk import damaged
+from .layout import STATE, label
+from .seal import read_sealed_json
 
 FINISHED = ("done", "grokked", "diverged")
 """Statuses of a run that needs no more training."""
@@ -31,6 +32,10 @@ class State:
     """Rows of the metric table up to `epoch`; fewer on disk means that a part is lost."""
     serial: int = 0
     """Number of times the state was set."""
+    kept: list[int] = field(default_factory=list)
+    """Epochs of the checkpoints that are kept permanently; one that is not on disk is lost."""
+    added: list[str] = field(default_factory=list)
+    """Measures that were added after training; one that is not on disk is lost."""
     summary: dict[str, Any] = field(default_factory=dict)
     """The caller's numbers, such as t_mem, t_grok, train_accuracy and test_accuracy."""
     reason: str = ""
@@ -56,14 +61,8 @@ class State:
         if missing:
             raise ValueError(f"{', '.join(missing)} missing")
         state = cls(**plain)
-        kinds: dict[str, Any] = {
-            "epoch": int,
-            "rows": int,
-            "serial": int,
-            "seconds": (int, float),
-            "summary": dict,
-            "reason": str,
-        }
+        kinds: dict[str, Any] = {"epoch": int, "rows": int, "serial": int, "seconds": (int, float), "summary": dict}
+        kinds |= {"kept": list, "added": list, "reason": str}
         for name, kind in kinds.items():
             if not isinstance(getattr(state, name), kind):
                 raise TypeError(f"{name} is {getattr(state, name)!r}")
@@ -71,7 +70,7 @@ class State:
 
 
 def read_state(run: Path) -> State:
-    plain = read_json(run / STATE)
+    plain = read_sealed_json(run / STATE, label(run / STATE))
     try:
         return State.from_dict(plain)
     except (TypeError, ValueError) as error:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
 from .disk import damaged
-from .layout import PartFile, part_files
+from .layout import METRICS, PartFile, label, part_files
 from .seal import BLANK, read_sealed, sealed
+from .state import State, read_state
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 Row = Mapping[str, "float | int | None"]
 
 
-def encode(rows: Sequence[Row]) -> bytes:
-    """One part. Every row has an "epoch"; the other columns are in the order in which they first appear."""
+def encode(rows: Sequence[Row], label: str) -> bytes:
+    """One part, sealed. Every row has an "epoch"; the other columns are in the order in which they first appear."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -33,47 +34,71 @@ def encode(rows: Sequence[Row]) -> bytes:
     columns = {name: _column(name, [row.get(name) for row in rows]) for name in names}
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns, metadata={"checksum": BLANK}), sink, compression="zstd")
-    return sealed(sink.getvalue().to_pybytes())
+    return sealed(sink.getvalue().to_pybytes(), label)
 
 
-def read_part(part: PartFile) -> pa.Table:
-    """The table in a part, after checking it against its name."""
+def read_part(part: PartFile, columns: Sequence[str] | None = None) -> pa.Table:
+    """The table in a part, after checking it against its name.
+
+    columns   read only these, "epoch" among them; those that the part does not have are omitted
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(pa.BufferReader(read_sealed(part.path)))
-    table = file.read(use_threads=False).replace_schema_metadata(None)
+    file = pq.ParquetFile(pa.BufferReader(read_sealed(part.path, label(part.path))))
+    # One small row group: threads would cost more than they save.
+    table = file.read(columns=columns, use_threads=False).replace_schema_metadata(None)
     first, last = table.column("epoch")[0].as_py(), table.column("epoch")[-1].as_py()
     if (first, last) != (part.first, part.last):
         raise damaged(part.path, f"it holds epochs {first} to {last}")
     return table
 
 
-def read_parts(run: Path) -> list[tuple[PartFile, pa.Table]]:
-    """All parts, in order of epochs. Safe while the run trains."""
+def read_parts(run: Path, columns: Sequence[str] | None = None) -> list[tuple[PartFile, pa.Table]]:
+    """All parts, in order of epochs; StoreError if rows are lost. Safe while the run trains. For `columns` see
+    `read_part`."""
+    # The state is read first: a run that trains may write more rows meanwhile, but never fewer.
+    state = read_state(run)
+    found = read_all(run, columns)
+    check_rows(run, [(part, len(table)) for part, table in found], state)
+    return found
+
+
+def read_all(run: Path, columns: Sequence[str] | None = None) -> list[tuple[PartFile, pa.Table]]:
+    """All parts that are there, in order of epochs."""
     for _ in range(3):
-        parts = part_files(run)
         try:
-            tables = [(part, read_part(part)) for part in parts]
-            break
+            return [(part, read_part(part, columns)) for part in part_files(run)]
         except StoreError as error:
             # A run that continues from its last checkpoint drops later parts: list them again.
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
-    else:
-        raise StoreError(f"{run}: parts of its metrics disappear while they are read")
-    for before, after in pairwise(parts):
+    raise StoreError(f"{run}: parts of its metrics disappear while they are read")
+
+
+def check_rows(run: Path, parts: Sequence[tuple[PartFile, int]], state: State) -> None:
+    """Raise StoreError unless the parts, given with their numbers of rows, hold all rows of `state` up to its epoch."""
+    for (before, _), (after, _) in pairwise(parts):
         if after.first <= before.last:
             raise damaged(after.path, f"overlaps {before.path.name}")
-    return tables
+    limit = state.epoch if state.rows else -1
+    for part, _ in parts:
+        if part.first <= limit < part.last:
+            raise damaged(part.path, f"it begins before the checkpoint of epoch {limit} and ends after it")
+    found = sum(rows for part, rows in parts if part.last <= limit)
+    if found != state.rows:
+        raise damaged(run / METRICS, f"{found} rows up to epoch {state.epoch}, its state counts {state.rows}")
 
 
 def join(tables: Sequence[pa.Table]) -> pa.Table:
     """One table with the columns of all."""
     import pyarrow as pa
 
+    if len(tables) == 1:
+        return tables[0]
     types: dict[str, Any] = {"epoch": pa.int64()}
-    for field in (field for table in tables for field in table.schema):
+    # Most tables have the same columns: each distinct schema is considered once.
+    for field in (field for schema in dict.fromkeys(table.schema for table in tables) for field in schema):
         types[field.name] = pa.float64() if pa.float64() in (field.type, types.get(field.name)) else pa.int64()
     schema = pa.schema(types.items())
     return pa.concat_tables([_fit(table, schema) for table in tables]) if tables else schema.empty_table()
@@ -90,6 +115,8 @@ def row_epochs(rows: Sequence[Row]) -> list[int]:
 def _fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
     import pyarrow as pa
 
+    if table.schema.equals(schema):
+        return table
     columns = [
         table.column(f.name).cast(f.type, safe=False) if f.name in table.column_names else pa.nulls(len(table), f.type)
         for f in schema

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 ENDS = {
     "running": "still running",
     "stopped": "stopped",
+    "failed": "failed",
     "grokked": "ended by the stop rule",
     "diverged": "diverged",
 }
@@ -28,7 +29,7 @@ def unreached(status: str, epoch: int, reached: str = "") -> str:
 
 def unreached_word(status: str) -> str:
     """The same for a cell of a table that also has the status and the last epoch."""
-    return {"done": "never", "diverged": "diverged", "damaged": "–"}.get(status, "not yet")
+    return {"done": "never", "diverged": "diverged", "failed": "failed", "damaged": "–"}.get(status, "not yet")
 
 
 def unfinished(statuses: Iterable[str]) -> str:
