@@ -154,10 +154,11 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
         close(fast_z, wanted.detach()), close(fast_slope, slope)
         close(normalise.normalise_backward(push.to(place), fast_z, fast_slope, kind == "layer"), to_x)
         if place == "cuda":
-            leaves_on = [leaf.detach().to(place) for leaf in leaves]
-            loss = vmap(lambda v, a, i, o, u, l, *p: mean_cross_entropy(v, a, Plan(*p), i, o, u, l, scale, norm))(*leaves, labels, *p)
+            rule = lambda v, a, i, o, u, l, *p: mean_cross_entropy(v, a, Plan(*p), i, o, u, l, scale, norm)
+            loss = vmap(rule)(*leaves, labels, *p)
             wanted = (loss, *torch.autograd.grad(loss.sum(), leaves))
-            for a, b in zip(readout_batched.loss_and_gradients(leaves_on[0], leaves_on[1], q, *leaves_on[2:], right_ones, scale, norm), wanted):
+            found = readout_batched.loss_and_gradients(own[0], own[1], q, *own[2:], right_ones, scale, norm)
+            for a, b in zip(found, wanted):
                 close(a, b)
     a, b = torch.rand(runs, examples, d) - 0.5, torch.rand(runs, hidden, d) - 0.5
     hidden_units = torch.relu(a @ b.mT)
