@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from grokscope.bench.counts import Product
 
 from grokscope.bench import ceilings, fleet, measure, scaling
-from grokscope.bench.counts import Product
 from grokscope.bench.fleet import FleetLoop, out_of_memory, seconds_per_epoch
 from grokscope.bench.plain import PlainLoop
 from grokscope.config import Log, RunConfig

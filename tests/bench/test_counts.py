@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-
 from grokscope.bench.counts import Product, bytes_layered, bytes_moved, lookups, multiply_adds, products
+
 from grokscope.config import RunConfig
 from grokscope.errors import ConfigError
 from grokscope.models.embedding_mlp import EmbeddingMLP

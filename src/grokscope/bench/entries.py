@@ -22,7 +22,6 @@ from ..randomness import stream
 from ..tasks import Task, tasks
 from ..tasks.base import Examples, Shape, Split
 from ..tasks.modular import Modular
-from ..tasks.text import Imdb
 from ..tickets import Origin, Ticket, tickets
 from ..tickets.base import FromRun
 
@@ -113,7 +112,10 @@ def _ticket_settings(ticket: type[Ticket]) -> dict[str, Any]:
 def _of_model(base: RunConfig, kind: str) -> Entry:
     """A model on the first task that it reads: that of the base, else vectors with classes or real answers."""
     model = models.get(kind)()
-    for task in (base.task, *(tasks.get(name)(**more) for name, more in (("parity", {"form": "signs"}), ("polynomial", {})))):
+    for task in (
+        base.task,
+        *(tasks.get(name)(**more) for name, more in (("parity", {"form": "signs"}), ("polynomial", {}))),
+    ):
         try:
             model.check_task(task.shape)
         except ConfigError:
@@ -127,7 +129,11 @@ def _of_parts(base: RunConfig) -> Iterator[Entry]:
     model = base.model
     for field in dataclasses.fields(model):
         if field.name in SIZES:
-            yield _entry(f"model.{field.name}={SIZES[field.name][field.name]}", base, {"model": replace(model, **SIZES[field.name])})
+            yield _entry(
+                f"model.{field.name}={SIZES[field.name][field.name]}",
+                base,
+                {"model": replace(model, **SIZES[field.name])},
+            )
         for choice in _choices(type(model), field.name):
             if choice != getattr(getattr(model, field.name), "kind", getattr(model, field.name)):
                 settings = {field.name: choice, **ALONGSIDE.get(field.name, {})}

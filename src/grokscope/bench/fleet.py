@@ -43,9 +43,9 @@ class FleetLoop:
         if device.type == "cpu":
             self.cores = usable_cores()
             self.workers = plan_workers([config] * lanes, device, self.cores)
-            self.programs = [loaded(config, [lane % SEEDS], device, origin) for lane in range(lanes)]
+            self.programs = [loaded(config, [config.seed + lane % SEEDS], device, origin) for lane in range(lanes)]
             return
-        program = loaded(config, range(min(lanes, SEEDS)), device, origin)
+        program = loaded(config, [config.seed + lane for lane in range(min(lanes, SEEDS))], device, origin)
         self.programs = [program if lanes <= SEEDS else program.narrow([lane % SEEDS for lane in range(lanes)])]
 
     def train(self, epochs: int) -> None:

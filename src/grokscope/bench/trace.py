@@ -30,7 +30,7 @@ LOOKUPS = ("embedding", "index", "gather", "scatter", "searchsorted", "sort")
 
 
 class Product(NamedTuple):
-    """A product [rows × inner] · [inner × columns], `batch` of them in one call and `count` calls in a run-step."""
+    """A product [rows × inner] · [inner × columns], `batch` of them in one call and `calls` calls in a run-step."""
 
     rows: int
     inner: int
@@ -38,11 +38,11 @@ class Product(NamedTuple):
     batch: int = 1
     transposed: tuple[bool, bool] = (False, False)
     """Whether each factor is stored transposed."""
-    count: int = 1
+    calls: int = 1
 
     @property
     def multiply_adds(self) -> int:
-        return self.count * self.batch * self.rows * self.inner * self.columns
+        return self.calls * self.batch * self.rows * self.inner * self.columns
 
 
 class Cost(NamedTuple):
@@ -77,7 +77,7 @@ def step_cost(config: RunConfig, origin: Origin | None = None) -> Cost:
     hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
     with hooks, FlopCounterMode(display=False) as counter, _Operations() as seen:
         program._eager_step()
-    products = tuple(product._replace(count=count) for product, count in seen.products.items())
+    products = tuple(product._replace(calls=calls) for product, calls in seen.products.items())
     return Cost(
         products, counter.get_total_flops() // 2, seen.lookups, seen.elementwise, _bytes(program), sum(saved.values())
     )
@@ -110,9 +110,10 @@ class _Operations(TorchDispatchMode):
         out = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         if name in PRODUCTS:
-            a, b = (t for t in args if isinstance(t, torch.Tensor) and t.ndim >= 2) if name in ("mm", "bmm") else args[1:3]
+            a, b = args[:2] if name in ("mm", "bmm") else args[1:3]
+            (rows, inner), columns = a.shape[-2:], b.shape[-1]
             batch = len(a) if a.ndim == 3 else 1
-            self.products[Product(*a.shape[-2:], b.shape[-1], batch, (_transposed(a), _transposed(b)))] += 1
+            self.products[Product(rows, inner, columns, batch, (_transposed(a), _transposed(b)))] += 1
         elif not func.is_view and isinstance(first := out[0] if isinstance(out, tuple) else out, torch.Tensor):
             if any(word in name for word in LOOKUPS):
                 self.lookups += first.numel()

@@ -39,15 +39,14 @@ def check_same_network(
 ) -> None:
     """Raise DifferentNetworkError unless the plain loop and the fleet compute the same loss and gradients.
 
-    program   one that has not trained yet, whose first lane has seed 0; by default one with a single lane
+    program   one that has not trained yet, whose first lane is the run of `config`; by default one with a single lane
 
     Dropout draws other numbers in a plain loop, so that both are compared without it.
     """
-    own = replace(config, seed=0)
     if getattr(config.model, "dropout", 0):
-        own, program = replace(own, model=replace(config.model, dropout=0.0)), None  # type: ignore[call-arg]
-    plain = PlainLoop(own, device, origin)
-    step = first_step(program or loaded(own, [0], device, origin))
+        config, program = replace(config, model=replace(config.model, dropout=0.0)), None  # type: ignore[call-arg]
+    plain = PlainLoop(config, device, origin)
+    step = first_step(program or loaded(config, [config.seed], device, origin))
     worst, difference = max(differences(plain, step).items(), key=lambda item: item[1])
     if not difference <= TOLERANCE[config.precision]:
         raise DifferentNetworkError(

@@ -34,9 +34,7 @@ class FirstLayer:
     """relu(x W_in) of a block of examples on a CPU, either as a product, or from a table of values[row] W_in: there are far fewer
     rows than examples, and x W_in = Σ_j α_j (values W_in)[row_j]. The shapes alone decide which."""
 
-    def __init__(
-        self, values: Float[Tensor, "rows d"], W_in: Float[Tensor, "d hidden"], examples: int, positions: int
-    ):
+    def __init__(self, values: Float[Tensor, "rows d"], W_in: Float[Tensor, "d hidden"], examples: int, positions: int):
         rows, d = values.shape
         self.W_in = W_in
         cheaper = rows * d + _LOOK_UP * examples * positions < examples * d

@@ -24,7 +24,9 @@ class PlainEmbeddingMLP(PlainNetwork):
     def __init__(self, model: EmbeddingMLP, shape: Shape):
         super().__init__(model, shape)
         self.embed = nn.Embedding(shape.vocabulary - 1, model.d)
-        self.read, self.write = (nn.Linear(*sizes, bias=False) for sizes in ((model.d, model.d_mlp), (model.d_mlp, model.d)))
+        self.read, self.write = (
+            nn.Linear(*sizes, bias=False) for sizes in ((model.d, model.d_mlp), (model.d_mlp, model.d))
+        )
         self.unembed = nn.Linear(model.d, shape.classes, bias=False)
         self.dropout = nn.Dropout(model.dropout)
         self.places = {name: f"{own}.weight" for name, own in NAMES.items()}

@@ -66,7 +66,7 @@ class PlainNetwork(nn.Module):
 
     def named_weights(self) -> dict[str, nn.Parameter]:
         """The parameters by the model's names."""
-        return {name: cast(nn.Parameter, self.get_parameter(place)) for name, place in self.places.items()}
+        return {name: self.get_parameter(place) for name, place in self.places.items()}
 
     def _is_linear(self, name: str) -> bool:
         """``nn.Linear`` stores its matrix output × input, the models of the package input × output."""
