@@ -71,6 +71,7 @@ def test_rows_and_ratios_agree(monkeypatch, copied):
     monkeypatch.setattr(measure, "copy_rate", lambda *_: copied)
     for module in (fleet, ceilings):
         monkeypatch.setattr(module, "WINDOW", 0.001)
+    monkeypatch.setattr(measure, "ROUNDS", 2)
     quick = replace(TINY, log=Log(every=1))
     result = measure.bench(quick, [2], CPU, precisions=["float32", "bf16"], seconds=0.01)
     assert json.loads(json.dumps(result)) == result

@@ -60,6 +60,7 @@ def few(monkeypatch):
     timed = []
     monkeypatch.setattr(every, "entries", lambda base: [Entry(name, base) for name in ("a", "b", "c")])
     monkeypatch.setattr(every, "copy_rate", lambda device: 1e9)
+    monkeypatch.setattr(every, "free", lambda device: None)
 
     def numbers(config, lanes, *_):
         timed.append(lanes)
