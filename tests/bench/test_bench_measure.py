@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from grokscope.bench import ceilings, fleet, measure, scaling
-from grokscope.bench.counts import Product
 from grokscope.bench.fleet import FleetLoop, out_of_memory, seconds_per_epoch
-from grokscope.bench.plain import PlainLoop
+from grokscope.bench.trace import Product, step_cost
+from grokscope.bench.verify import DifferentNetworkError
 from grokscope.config import Log, RunConfig
-from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
 from grokscope.models.transformer import Transformer
 from grokscope.tasks.modular import Modular
@@ -23,24 +22,22 @@ TINY = RunConfig(
 
 
 def test_the_products_timed_are_those_counted(monkeypatch):
-    """Forward and both ways back, of as many lanes as asked for, in the precision asked for."""
+    """As often, of as many lanes and in the precision asked for, with factors stored as in the step."""
     done = []
     monkeypatch.setattr(ceilings, "fastest", lambda step, *how: step() or 6.0)
     whole = torch.Tensor.__matmul__
-    record = lambda a, b: done.append((tuple(a.shape), tuple(b.shape), a.dtype)) or whole(a, b)  # noqa: E731
+
+    def record(a, b):
+        done.append((tuple(a.shape), tuple(b.shape), a.is_contiguous(), b.is_contiguous(), a.dtype))
+        return whole(a, b)
+
     monkeypatch.setattr(torch.Tensor, "__matmul__", record)
-    seconds = ceilings.products_seconds([Product("a", 3, 4, 5), Product("b", 2, 3, 4, 10)], 2, "bf16", CPU)
-    assert seconds == 3.0  # of one lane
+    products = [Product(3, 4, 5, calls=2), Product(2, 3, 4, 10, transposed=(True, False))]
+    assert ceilings.products_seconds(products, 2, "bf16", CPU) == 3.0  # of one lane
     assert done == [
-        (*shapes, torch.bfloat16)
-        for shapes in [
-            ((2, 3, 4), (2, 4, 5)),
-            ((2, 3, 5), (2, 5, 4)),
-            ((2, 4, 3), (2, 3, 5)),
-            ((20, 2, 3), (20, 3, 4)),
-            ((20, 2, 4), (20, 4, 3)),
-            ((20, 3, 2), (20, 2, 4)),
-        ]
+        ((2, 3, 4), (2, 4, 5), True, True, torch.bfloat16),
+        ((2, 3, 4), (2, 4, 5), True, True, torch.bfloat16),
+        ((20, 2, 3), (20, 3, 4), False, True, torch.bfloat16),
     ]
 
 
@@ -74,6 +71,7 @@ def test_rows_and_ratios_agree(monkeypatch, copied):
     monkeypatch.setattr(measure, "copy_rate", lambda *_: copied)
     for module in (fleet, ceilings):
         monkeypatch.setattr(module, "WINDOW", 0.001)
+    monkeypatch.setattr(measure, "ROUNDS", 2)
     quick = replace(TINY, log=Log(every=1))
     result = measure.bench(quick, [2], CPU, precisions=["float32", "bf16"], seconds=0.01)
     assert json.loads(json.dumps(result)) == result
@@ -105,7 +103,7 @@ def no_memory(*_):
 
 def test_out_of_memory_is_a_gap(monkeypatch):
     monkeypatch.setattr(measure, "FleetLoop", no_memory)
-    row = measure.fleet_row(TINY, 4, CPU, 0.1)
+    row = measure.fleet_row(TINY, (), 4, CPU, 0.1)
     assert (row["lanes"], row["run_steps_per_s"], row["products_s"]) == (4, None, None)
     monkeypatch.setattr(scaling, "FleetLoop", no_memory)
     monkeypatch.setattr(scaling, "copy_rate", lambda *_: 1e9)
@@ -124,7 +122,7 @@ def test_other_errors_are_not_hidden(monkeypatch):
 
     monkeypatch.setattr(measure, "FleetLoop", broken)
     with pytest.raises(RuntimeError, match="do not fit"):
-        measure.fleet_row(TINY, 4, CPU, 0.1)
+        measure.fleet_row(TINY, (), 4, CPU, 0.1)
 
 
 def test_out_of_memory_is_known_by_what_came_first():
@@ -159,7 +157,9 @@ def test_scaling_times_shared_points_once_and_leaves_long_ones_out(monkeypatch):
     monkeypatch.setattr(scaling, "AXES", {"lanes": (1, 2), "d": (8, 1024)})
     monkeypatch.setattr(scaling, "square_rate", lambda *_: 1e9)
     answer = {"run_steps_per_s": 1.0, "limit": 2.0, "note": ""}
-    monkeypatch.setattr(scaling, "_timed", lambda config, lanes, *_: timed.append((lanes, config.model.d)) or answer)
+    monkeypatch.setattr(
+        scaling, "_timed", lambda config, cost, lanes, *_: timed.append((lanes, config.model.d)) or answer
+    )
     config = replace(TINY, model=Transformer(d=8, d_mlp=32))
     rows = scaling.scaling(config, CPU, seconds=0.1)
     assert timed == [(1, 8), (2, 8)]
@@ -172,11 +172,30 @@ def test_scaling_times_shared_points_once_and_leaves_long_ones_out(monkeypatch):
     assert rows[-1]["note"].startswith("skipped: an epoch would take about ")
 
 
-def test_the_plain_loop_refuses_what_it_would_train_otherwise():
-    for other in (
-        replace(TINY, model=Transformer(heads=2)),
-        replace(TINY, model=Transformer(norm="mlp")),
-        replace(TINY, batch_size=4),
-    ):
-        with pytest.raises(ConfigError):
-            PlainLoop(other, CPU)
+def test_nothing_is_timed_beside_another_network(monkeypatch):
+    def differ(*_):
+        raise DifferentNetworkError("the losses differ")
+
+    monkeypatch.setattr(measure, "check_same_network", differ)
+    monkeypatch.setattr(measure, "timed", lambda *_: pytest.fail("timed"))
+    with pytest.raises(DifferentNetworkError):
+        measure.bench(TINY, [1], CPU, seconds=0.01)
+
+
+def test_counts_are_those_of_the_traced_step():
+    cost = step_cost(TINY)
+    counted = measure.counts(TINY, cost)
+    assert counted["multiply_adds"] == cost.multiply_adds
+    assert counted["bytes"] == sum(counted["bytes_by_kind"].values())
+
+
+@pytest.mark.parametrize("other", [{"heads": 2}, {"norm": "mlp"}, {"layers": 2, "scope": "causal"}])
+def test_any_network_can_be_timed(monkeypatch, other):
+    for module in (fleet, ceilings):
+        monkeypatch.setattr(module, "WINDOW", 0.001)
+    monkeypatch.setattr(measure, "square_rate", lambda *_: 1e9)
+    monkeypatch.setattr(measure, "copy_rate", lambda *_: 1e9)
+    monkeypatch.setattr(measure, "ROUNDS", 1)
+    config = replace(TINY, model=replace(TINY.model, **other), batch_size=4)
+    result = measure.bench(config, [1], CPU, seconds=0.01)
+    assert result["plain_loop"] == "nn.Module" and result["fleet"][0]["ratio"] > 0

@@ -39,10 +39,10 @@ MEASURED = {
         "examples": 10,
         "multiply_adds": 467_736_576,
         "lookups": 3_734_250,
+        "elementwise": 5_000_000,
         "bytes": 2_385_992,
         "bytes_by_kind": {},
-        "bytes_layered": {"float32": 41_303_752, "bf16": 21_844_872},
-        "table": {"multiply_adds": 311_433_216, "lookups": 18_441_450},
+        "activations": 8_000_000,
     },
     "ceilings": {"copy_bytes_per_s": 4e12, "square_operations_per_s": {"tf32": 3.5e14}},
     "fleet": [row(1, 2000.0), row(5, 9000.0), row(256, 60_000.0), {**row(512, 1.0), "run_steps_per_s": None}],
@@ -56,7 +56,9 @@ def test_tables_say_what_was_measured():
     assert list(fleet.rows[0])[:4] == ["plain loop", "1", "100", "1"]
     assert list(fleet.rows[2]) == ["tf32", "5", "9,000", "90", "1.11", "10.0%", "3", "36,000", "25%"]
     assert fleet.rows[-1][2] == "out of memory"
-    assert ("matrix products of a run-step", "468 M multiply-adds, 3.73 M look-ups") in ceilings.rows
+    assert ("matrix products of a run-step", "468 M multiply-adds") in ceilings.rows
+    assert ("… not counted", "3.73 M numbers looked up, 5 M computed elementwise") in ceilings.rows
+    assert ("… kept for the backward pass", "8 MB") in ceilings.rows
     assert ("products of a run-step, tf32", "187 T operations/s at 256 lanes") in ceilings.rows
     assert targets.rows == [
         ("best lane count: ≥ 100,000 run-steps/s", "60,000", "no"),
@@ -82,6 +84,15 @@ def test_targets_of_a_cpu():
         ("five lanes: ≤ 4.5 × one lane", "4", "yes"),
     ]
     assert tables(cpu)[2].rows[-1] == ("the demo trains in ≤ 30 s", "31.0 s", "no")
+
+
+def test_every_entry_is_a_row():
+    numbers = {"plain_run_steps_per_s": 100.0, "run_steps_per_s": 5000.0, "ratio": 50.0, "limit": 1e4, "of_limit": 0.5}
+    done = {"entry": "optim=lion", "plain_loop": "nn.Module", "trained": "vmap", "lanes": 64, "note": "", **numbers}
+    failed = {**done, **dict.fromkeys(numbers), "entry": "task=x", "note": "out of memory"}
+    (table,) = tables({"precision": "tf32", "all": [done, failed]})
+    assert table.rows[0] == ("optim=lion", "nn.Module", "100", "64", "vmap", "5,000", "50", "10,000", "50%")
+    assert table.rows[1][:2] == ("task=x", "out of memory") and len(table.rows[1]) == len(table.header)
 
 
 def test_numbers_and_renderings():

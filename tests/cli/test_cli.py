@@ -209,7 +209,7 @@ BAD = [
     (["list", "tasks", "modulr"], "task: no task is called 'modulr'. Did you mean modular?"),
     (["bench", "--lanes", "few"], "--lanes: 'few' is not a list of positive integers such as 1,5,16"),
     (["bench", "--precision", "fp32"], "precision: 'fp32' is not a valid choice. Did you mean tf32?"),
-    (["bench", "--set", "model.heads=2"], "model: bench times the default transformer"),
+    (["bench", "--all", "--lanes", "1,2"], "--lanes: --all takes one value, not several"),
     (["bench", "--from", "missing.json"], "--from: missing.json: missing"),
     (["bench", "--from", "broken.toml"], "--from: broken.toml: damaged (Expecting value: line 1 column 1 (char 0))"),
     (["--load", "nothing.py", "runs"], "--load: nothing.py is not a file"),

@@ -26,6 +26,12 @@ MODELS = {
     "normed": {"norm": "attention"},
     "keys": {"norm": "query-key", "norm_kind": "rms"},
     "linear": {"attention": "linear"},
+    "before the MLP": {"norm": "mlp"},
+    "everywhere": {"norm": "both", "norm_kind": "rms"},
+    "heads": {"heads": 4},
+    "causal": {"scope": "causal"},
+    "standard": {"heads": 2, "scope": "causal", "norm": "both", "readout_scale": 2.0},
+    "rotary heads": {"heads": 2, "positions": "rotary", "norm": "value"},
 }
 
 
@@ -103,7 +109,9 @@ def test_what_is_measured_is_the_same(tiny, model):
 
 KERNELS = """
 import os, torch
-from grokscope.ops.triton import adamw, readout
+from grokscope.ops import readout_batched
+from grokscope.ops.normalise import Normalise
+from grokscope.ops.triton import adamw, errors, normalise, products, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
 from grokscope.ops.readout_eval import evaluate_readout
 from grokscope.ops.lookup import Plan, plan
@@ -133,6 +141,37 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
     (slope,) = torch.autograd.grad(each.sum(), still[1])
     for a, b in zip(readout.evaluate_readout(own[0], own[1], q, *own[2:], right_ones, scale, True), (each, correct, slope)):
         close(a, b)
+    for kind in ("layer", "rms"):
+        norm = Normalise(kind, 1e-5)
+        x = (torch.rand(runs, examples, d) - 0.3).requires_grad_()
+        z, slope = norm(x.detach())
+        assert z.is_contiguous()
+        wanted = norm(x)[0]
+        push = torch.rand(runs, examples, d)
+        (to_x,) = torch.autograd.grad(wanted, x, push)
+        close(norm.backward(push, z, slope), to_x)
+        fast_z, fast_slope = normalise.normalise(x.detach().to(place), kind == "layer", 1e-5)
+        close(fast_z, wanted.detach()), close(fast_slope, slope)
+        close(normalise.normalise_backward(push.to(place), fast_z, fast_slope, kind == "layer"), to_x)
+        if place == "cuda":
+            rule = lambda v, a, i, o, u, l, *p: mean_cross_entropy(v, a, Plan(*p), i, o, u, l, scale, norm)
+            loss = vmap(rule)(*leaves, labels, *p)
+            wanted = (loss, *torch.autograd.grad(loss.sum(), leaves))
+            found = readout_batched.loss_and_gradients(own[0], own[1], q, *own[2:], right_ones, scale, norm)
+            for a, b in zip(found, wanted):
+                close(a, b)
+    a, b = torch.rand(runs, examples, d) - 0.5, torch.rand(runs, hidden, d) - 0.5
+    hidden_units = torch.relu(a @ b.mT)
+    close(products.relu_product(a.to(place), b.to(place)), hidden_units)
+    c = torch.rand(runs, examples, d) - 0.5
+    close(products.masked_product(c.to(place), b.to(place), hidden_units.to(place)), (c @ b.mT) * (hidden_units > 0))
+    logits = torch.randn(runs, examples, classes).requires_grad_()
+    each = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
+    (slope,) = torch.autograd.grad(0.5 * each.sum(), logits)
+    filled = torch.nn.functional.pad(logits.detach(), (0, 5), value=7.0).to(place)
+    losses, correct = errors.answer_errors_(filled, right_ones, classes, 0.5, True)
+    close(losses, each.detach()), close(correct, (logits.argmax(-1) == labels).float()), close(filled[..., :classes], slope)
+    assert not filled[..., classes:].any()
 numbers = dict(weight_decay=[0.0, 1.0], beta1=[0.9, 0.0], beta2=[0.999, 0.9], eps=[1e-8, 1e-3])
 numbers = {name: torch.tensor(values) for name, values in numbers.items()}
 w, g, m, s = (torch.rand(2, 1100) for _ in range(4))
@@ -182,9 +221,10 @@ def test_a_kernel_takes_the_largest_block_that_fits(monkeypatch):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("precision", ["tf32", "bf16"])
-def test_a_gpu_fleet_stays_near_the_plain_run(tiny, precision):
-    config = replace(tiny, model=Transformer(d=16, d_mlp=32), precision=precision)
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bf16"])
+@pytest.mark.parametrize("model", list(MODELS))
+def test_a_gpu_fleet_stays_near_the_plain_run(tiny, precision, model):
+    config = replace(tiny, model=Transformer(d=16, d_mlp=32, **MODELS[model]), precision=precision)
     program = Program(config, 3, torch.device("cuda"))
     for lane in range(3):
         program.load(lane, replace(config, seed=lane), lane_data(replace(config, seed=lane)))

@@ -275,8 +275,12 @@ FUSED = [
     {"attention": "linear", "positions": "rotary", "norm": "query-key", "norm_kind": "rms"},
     {"attention": Softmax(temperature=0.5)},
     {"attention": Softmax(temperature=2.0), "readout_scale": 3.0, "norm": "value"},
+    {"norm": "mlp"},
+    {"heads": 2},
+    {"scope": "causal"},
+    {"heads": 4, "scope": "causal", "norm": "both", "norm_kind": "rms", "positions": "rotary"},
 ]
-PLAIN = [{"mlp": "gelu"}, {"readout": "minimal"}, {"norm": "mlp"}, {"heads": 2}, {"dropout": 0.1}, {"scope": "causal"}]
+PLAIN = [{"mlp": "gelu"}, {"readout": "minimal"}, {"dropout": 0.1}, {"scope": "causal", "layers": 2}]
 
 
 @pytest.mark.parametrize("variant", FUSED, ids=lambda v: "-".join(map(str, v.values())))

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from grokscope.bench import PlainTransformer
+from grokscope.bench import plain_network
 from grokscope.config import RunConfig
 from grokscope.errors import ConfigError
 from grokscope.models.transformer import Transformer
@@ -67,18 +67,15 @@ def test_details_change_nothing_else(variant):
 def test_equals_a_plain_module():
     config = RunConfig(task=TASK, model=Transformer(d=8, d_mlp=16))
     weights, p, examples = setup(config.model)
-    plain = PlainTransformer(config)
+    plain = plain_network(config.model, TASK.shape)
+    assert plain.label == "nn.Module"
     with torch.no_grad():
-        plain.embed.weight.copy_(weights["W_E"])
-        plain.position.copy_(weights["W_pos"])
-        for name, layer in (("W_Q", plain.query), ("W_K", plain.key), ("W_V", plain.value), ("W_U", plain.unembed)):
-            layer.weight.copy_(weights[name].T)
-        plain.mlp[0].weight.copy_(weights["W_in"].T)
-        plain.mlp[2].weight.copy_(weights["W_out"].T)
-        logits, log_attention = plain(examples.inputs)
+        for name, weight in plain.named_weights().items():
+            weight.copy_(plain.from_model(name, weights[name]))
+        seen = plain(examples.inputs)
         out = config.model.forward(weights, p)
-    torch.testing.assert_close(out.logits, logits, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(out.log_attention[:, 0], log_attention, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(out.logits, seen.logits, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(out.log_attention, seen.log_attention, rtol=1e-4, atol=1e-5)
 
 
 NORMS = [(norm, kind) for norm in ("attention", "mlp", "both", "query-key", "value") for kind in ("layer", "rms")]

@@ -13,7 +13,7 @@ from .fleet import WINDOW, fastest_window
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from .counts import Product
+    from .trace import Product
 
 SECONDS = 0.05
 """About how long each ceiling is timed, several times; the fastest counts."""
@@ -38,31 +38,31 @@ def square_rate(precision: str, device: torch.device) -> float:
 def products_seconds(
     products: Sequence[Product], lanes: int, precision: str, device: torch.device, seconds: float = 0.0
 ) -> float:
-    """Seconds that the products of one run-step take, forward and both backward, when `lanes` runs are batched; on a GPU
-    without launch overhead.
+    """Seconds that the products of one run-step take when `lanes` runs are batched; on a GPU without launch overhead.
 
     seconds   how long they are timed; 0 takes a few short rounds
     """
-    operands = [_operands(product, lanes, precision, device) for product in products]
+    factors = [(*_factors(product, lanes, precision, device), product.calls) for product in products]
 
     def step() -> None:
-        for a, b, grad in operands:
-            a @ b
-            grad @ b.mT
-            a.mT @ grad
+        for a, b, count in factors:
+            for _ in range(count):
+                a @ b
 
     return fastest(step, device, precision, seconds) / lanes
 
 
-def _operands(product: Product, lanes: int, precision: str, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Both factors and the gradient of their product."""
-    count, rows, inner, columns = lanes * product.batch, product.rows, product.inner, product.columns
-    stacked = (
-        torch.randn(count, *shape, device=device, dtype=dtype_of(precision))
-        for shape in ((rows, inner), (inner, columns), (rows, columns))
-    )
-    a, b, grad = (t[0] if count == 1 else t for t in stacked)
-    return a, b, grad
+def _factors(product: Product, lanes: int, precision: str, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Both factors, stored as in the step."""
+    count = lanes * product.batch
+
+    def factor(rows: int, columns: int, transposed: bool) -> Tensor:
+        size = (columns, rows) if transposed else (rows, columns)
+        stored = torch.randn(*(size if count == 1 else (count, *size)), device=device, dtype=dtype_of(precision))
+        return stored.mT if transposed else stored
+
+    a, b = product.transposed
+    return factor(product.rows, product.inner, a), factor(product.inner, product.columns, b)
 
 
 def fastest(

@@ -10,18 +10,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
+from torch import Tensor
+from torch.func import vmap
 
-from ..fleet.data import lane_data
+from ..fleet.data import Batch, lane_data
 from ..fleet.program import Program
 from ..launch.plan import plan_workers
 from ..launch.scheduler import usable_cores
 from ..ops.team import Team, team_of
+from ..randomness import Key
+from .plain.loop import products_in
 
 if TYPE_CHECKING:
     from ..config import RunConfig
+    from ..tickets import Origin
 
 WINDOW = 0.3
 """Length of a timing window in seconds."""
@@ -32,14 +37,15 @@ SEEDS = 8
 class FleetLoop:
     """`lanes` seeds at once, as in training: stacked on a GPU, one per worker on a CPU."""
 
-    def __init__(self, config: RunConfig, lanes: int, device: torch.device):
+    def __init__(self, config: RunConfig, lanes: int, device: torch.device, origin: Origin | None = None):
+        """origin   the run that the ticket comes from"""
         self.lanes, self.device = lanes, device
         if device.type == "cpu":
             self.cores = usable_cores()
             self.workers = plan_workers([config] * lanes, device, self.cores)
-            self.programs = [_loaded(config, [lane % SEEDS], device) for lane in range(lanes)]
+            self.programs = [loaded(config, [config.seed + lane % SEEDS], device, origin) for lane in range(lanes)]
             return
-        program = _loaded(config, range(min(lanes, SEEDS)), device)
+        program = loaded(config, [config.seed + lane for lane in range(min(lanes, SEEDS))], device, origin)
         self.programs = [program if lanes <= SEEDS else program.narrow([lane % SEEDS for lane in range(lanes)])]
 
     def train(self, epochs: int) -> None:
@@ -49,6 +55,19 @@ class FleetLoop:
     def evaluate(self) -> None:
         """Evaluate every lane."""
         self._each(Program.evaluate, 1)
+
+    @property
+    def how(self) -> str:
+        """How the lanes are trained: "fused", "vmap" (stacked, each operation of one run mapped over the lanes) or "alone"."""
+        program = self.programs[0]
+        if program.objective.fused:
+            return "fused" if program.needs_no_vmap or program.lanes == 1 else "fused, vmap"
+        return "vmap" if program.lanes > 1 else "alone"
+
+    def close(self) -> None:
+        """Release the recorded graphs and with them the memory of the programs."""
+        for program in self.programs:
+            program.close()
 
     def _each(self, work: Callable[[Program], object], times: int) -> None:
         if self.device.type != "cpu":
@@ -65,12 +84,43 @@ class FleetLoop:
                 thread.join()
 
 
-def _loaded(config: RunConfig, seeds: Sequence[int], device: torch.device) -> Program:
-    program = Program(config, len(seeds), device)
+def loaded(
+    config: RunConfig, seeds: Sequence[int], device: torch.device, origin: Origin | None = None, fuse: bool = True
+) -> Program:
+    """A program with one lane per seed."""
+    program = Program(config, len(seeds), device, fuse)
     for lane, seed in enumerate(seeds):
         own = replace(config, seed=seed)
-        program.load(lane, own, lane_data(own))
+        program.load(lane, own, lane_data(own), origin=origin)
     return program
+
+
+class Step(NamedTuple):
+    """What a program is about to do, of its first lane."""
+
+    batch: Batch
+    loss: Tensor
+    gradients: dict[str, Tensor]
+    key: Key
+
+
+def first_step(program: Program) -> Step:
+    """Batch, loss and gradients of the next step, from the very functions that training calls; nothing is changed."""
+    batch = program._batch()
+    _, beta = vmap(program.objective.scheduled)(program.hyper, program.step)
+    with products_in(program.config.precision, program.device):
+        of, factors = program._objective(batch, beta)
+        weights = list(program.weights.values())
+        gradients = torch.autograd.grad(of, weights, factors, allow_unused=True, materialize_grads=True)
+        losses = program._each_run(program.objective.loss)
+        arguments = (program.weights, program.hyper, batch, beta, program.step, program.seed)
+        loss = losses(*arguments).detach()[0]
+    first = {name: tensor[0] for name, tensor in batch.items()}
+    own = {name: gradient[0] for name, gradient in zip(program.weights, gradients, strict=True)}
+    if program.mask is not None:
+        lives = program.layout.cut(program.mask[0])
+        own = {name: gradient * lives[name] for name, gradient in own.items()}
+    return Step(first, loss, own, Key(program.seed[0], program.step[0]))
 
 
 def _drain(queue: deque[tuple[Program, threading.Lock]], work: Callable[[Program], object], team: Team) -> None:

@@ -12,9 +12,10 @@ import torch
 from ..config import RunConfig
 from ..ops.devices import device_name
 from .ceilings import copy_rate, products_seconds, square_rate
-from .counts import bytes_layered, bytes_moved, lookups, multiply_adds, products
-from .fleet import FleetLoop, fastest_window, free, out_of_memory
+from .fleet import FleetLoop, fastest_window, free, loaded, out_of_memory
 from .plain import PlainLoop
+from .trace import Cost, Product, step_cost
+from .verify import check_same_network
 
 Notify = Callable[[str], None]
 Row = dict[str, Any]
@@ -42,9 +43,17 @@ def bench(
 ) -> dict[str, Any]:
     """Run-steps per second of the fleet, of the plain loop, and the limits of the device.
 
-    All are timed equally long and in turn, on a CPU several times, and the fastest window of each counts.
+    All are timed equally long and in turn, on a CPU several times, and the fastest window of each counts. The plain loop, in the
+    first precision, and the fleet are checked to compute the same beforehand (`verify.py`).
     """
-    loop = PlainLoop(config, device)
+    lanes = list(lanes)
+    for precision in precisions:
+        notify(f"check of the plain loop, {precision}")
+        own = in_precision(config, precision)
+        seeds = [own.seed, own.seed + 1] if device.type == "cuda" and max(lanes) > 1 else [own.seed]
+        check_same_network(own, device, loaded(own, seeds, device))
+    cost = step_cost(config)
+    loop = PlainLoop(in_precision(config, precisions[0]), device)
     asked = [(precision, count) for precision in precisions for count in lanes]
     plain: tuple[float, float] | None = None
     best: dict[tuple[str, int], Row] = {}
@@ -57,16 +66,17 @@ def bench(
         plain = now if plain is None else (min(plain[0], now[0]), min(plain[1], now[1]))
         for precision, count in asked:
             notify(f"{count} lanes, {precision}{again}")
-            row = fleet_row(in_precision(config, precision), count, device, seconds / rounds, loops)
+            own = in_precision(config, precision)
+            row = fleet_row(own, cost.products, count, device, seconds / rounds, loops)
             best[precision, count] = faster(best.get((precision, count)), row, config)
     assert plain is not None
-    plain_rate = 1 / (plain[0] + plain[1] / config.log.every)
+    plain_rate = 1 / (plain[0] + plain[1] / config.log.every / config.steps_per_epoch)
     notify("limits of the device")
     ceilings: dict[str, Any] = {
         "copy_bytes_per_s": copy_rate(device),
         "square_operations_per_s": {precision: square_rate(precision, device) for precision in precisions},
     }
-    counted = counts(config)
+    counted = counts(config, cost)
     for row in best.values():
         row |= {"ratio": None, "limit": None, "of_limit": None}
         if row["run_steps_per_s"] is not None:
@@ -75,6 +85,7 @@ def bench(
     return {
         **machine(device),
         "plain_run_steps_per_s": plain_rate,
+        "plain_loop": loop.label,
         "counts": counted,
         "ceilings": ceilings,
         "fleet": list(best.values()),
@@ -95,22 +106,27 @@ def machine(device: torch.device) -> dict[str, Any]:
     return {"device": name, "threads": threads, "version": __version__, "torch": torch.__version__}
 
 
-def counts(config: RunConfig) -> dict[str, Any]:
-    """The minimum cost of a run-step, as counted in `counts.py`."""
-    moved = bytes_moved(config)
-    counted: dict[str, Any] = {
+def counts(config: RunConfig, cost: Cost) -> dict[str, Any]:
+    """The cost of a run-step, as traced in `trace.py`."""
+    return {
         "examples": config.batch_size or config.task.shape.train_size,
-        "multiply_adds": multiply_adds(config),
-        "lookups": lookups(config),
-        "bytes": sum(moved.values()),
-        "bytes_by_kind": moved,
-        "bytes_layered": {"float32": bytes_layered(config), "bf16": bytes_layered(config, 2)},
+        "multiply_adds": cost.multiply_adds,
+        "lookups": cost.lookups,
+        "elementwise": cost.elementwise,
+        "bytes": sum(cost.bytes.values()),
+        "bytes_by_kind": cost.bytes,
+        "activations": cost.activations,
     }
-    counted["table"] = {"multiply_adds": multiply_adds(config, "table"), "lookups": lookups(config, "table")}
-    return counted
 
 
-def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: float, loops: Loops | None = None) -> Row:
+def fleet_row(
+    config: RunConfig,
+    products: Sequence[Product],
+    lanes: int,
+    device: torch.device,
+    seconds: float,
+    loops: Loops | None = None,
+) -> Row:
     """The fleet at one lane count, and the matrix products of its step by themselves; numbers are missing where memory ran out.
 
     loops   from earlier rounds; None keeps none, since they do not all fit on a GPU
@@ -131,7 +147,7 @@ def fleet_row(config: RunConfig, lanes: int, device: torch.device, seconds: floa
         epochs, look = timed(partial(loop.train, EPOCHS), loop.evaluate, seconds, device)
         del loop
         free(device)
-        alone = products_seconds(products(config), lanes, config.precision, device, seconds)
+        alone = products_seconds(products, lanes, config.precision, device, seconds)
     except RuntimeError as error:
         if not out_of_memory(error):
             raise

@@ -1,4 +1,4 @@
-"""A stored measurement as tables: speed, limits of the device, targets, scaling."""
+"""A stored measurement as tables: speed, limits of the device, targets, scaling, every entry."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Table(NamedTuple):
 
 def tables(measured: Measured) -> list[Table]:
     """All tables that the measurement has numbers for."""
+    if "all" in measured:
+        return [_every(measured)]
     found = [_fleet(measured), _ceilings(measured), _targets(measured)]
     if measured.get("scaling"):
         found.append(_scaling(measured["scaling"]))
@@ -69,20 +71,16 @@ def _fleet(measured: Measured) -> Table:
 def _ceilings(measured: Measured) -> Table:
     counts, ceilings = measured["counts"], measured["ceilings"]
     operations = 2 * counts["multiply_adds"]
-    table, layered = counts["table"], counts["bytes_layered"]
     rows = [
-        (
-            "matrix products of a run-step",
-            f"{si(counts['multiply_adds'])} multiply-adds, {si(counts['lookups'])} look-ups",
-        ),
-        (
-            "… with the first layer as a table",
-            f"{si(table['multiply_adds'])} multiply-adds, {si(table['lookups'])} look-ups",
-        ),
+        ("matrix products of a run-step", f"{si(counts['multiply_adds'])} multiply-adds"),
+        ("… not counted", f"{si(counts['lookups'])} look-ups"),
         ("bytes that must move", f"{si(counts['bytes'])}B"),
-        ("… if activations cross memory as well", f"{si(layered['float32'])}B, in bf16 {si(layered['bf16'])}B"),
         ("large copy", f"{si(ceilings['copy_bytes_per_s'])}B/s"),
     ]
+    if "activations" in counts:
+        uncounted = f"{si(counts['lookups'])} numbers looked up, {si(counts['elementwise'])} computed elementwise"
+        rows[1] = ("… not counted", uncounted)
+        rows.insert(3, ("… kept for the backward pass", f"{si(counts['activations'])}B"))
     for precision, rate in ceilings["square_operations_per_s"].items():
         rows.append((f"large square product, {precision}", f"{si(rate)} operations/s"))
         done = [row for row in measured["fleet"] if row["precision"] == precision and row["products_s"]]
@@ -137,6 +135,35 @@ def _scaling(rows: Iterable[Measured]) -> Table:
     header = ("axis", "value", "lanes", "run-steps/s", "limit", "of limit")
     note = "Training alone, without evaluations; d with an MLP of 4d, layers with causal attention."
     return Table("Scaling", header, cells, note)
+
+
+def _every(measured: Measured) -> Table:
+    cells = []
+    for row in measured["all"]:
+        if row["note"]:
+            cells.append((row["entry"], row["note"], *[""] * 7))
+            continue
+        cells.append(
+            (
+                row["entry"],
+                row["plain_loop"],
+                short(row["plain_run_steps_per_s"]),
+                f"{row['lanes']:,}",
+                row["trained"],
+                short(row["run_steps_per_s"]),
+                short(row["ratio"]),
+                short(row["limit"]),
+                f"{row['of_limit']:.0%}",
+            )
+        )
+    header = ("entry", "plain loop", "run-steps/s", "lanes", "trained", "run-steps/s", "ratio", "limit", "of limit")
+    note = (
+        "Each entry changes one setting of the default run, or is a network of the field (standard, power, tickets). plain loop: "
+        "an ordinary nn.Module with autograd and torch.optim for one run, or the model's own forward. trained: with fused kernels, "
+        "stacked with vmap, or each run alone. ratio: fleet over plain, with evaluations at the default interval. limit: "
+        "run-steps/s if only the matrix products of a step, batched over the lanes, or the bytes that must move, took time."
+    )
+    return Table(f"Every entry, {measured['precision']}", header, cells, note)
 
 
 def as_markdown(table: Table) -> str:

@@ -10,9 +10,9 @@ import torch
 from ..config import RunConfig, merge, nested
 from ..errors import ConfigError
 from .ceilings import copy_rate, products_seconds, square_rate
-from .counts import bytes_moved, multiply_adds, products
 from .fleet import FleetLoop, free, out_of_memory, seconds_per_epoch
 from .measure import Notify, Row, limit, silent
+from .trace import Cost, step_cost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,32 +73,34 @@ def scaling(config: RunConfig, device: torch.device, *, seconds: float = 2.0, no
     has a note instead of numbers. Points shared by several axes are timed once."""
     copied, square = copy_rate(device), square_rate(config.precision, device)
     known: dict[tuple[int, RunConfig], Row] = {}
+    costs: dict[RunConfig, Cost] = {}
     rows = []
     for axis, value, lanes, own in points(config, device.type):
         if (lanes, own) not in known:
             notify(f"{axis} = {value}")
-            expected = SLOWER * own.steps_per_epoch * lanes * 2 * multiply_adds(own) / square
+            cost = costs[own] if own in costs else costs.setdefault(own, step_cost(own))
+            expected = SLOWER * own.steps_per_epoch * lanes * 2 * cost.multiply_adds / square
             if expected > PATIENCE * seconds:
                 known[lanes, own] = _without(f"skipped: an epoch would take about {expected:.0f} s")
             else:
-                known[lanes, own] = _timed(own, lanes, device, seconds, copied)
+                known[lanes, own] = _timed(own, cost, lanes, device, seconds, copied)
         rows.append({"axis": axis, "value": value, "lanes": lanes, "precision": own.precision, **known[lanes, own]})
     return rows
 
 
-def _timed(config: RunConfig, lanes: int, device: torch.device, seconds: float, copied: float) -> Row:
+def _timed(config: RunConfig, cost: Cost, lanes: int, device: torch.device, seconds: float, copied: float) -> Row:
     try:
         steps = lanes * config.steps_per_epoch
         rate = steps / seconds_per_epoch(FleetLoop(config, lanes, device), seconds)
         free(device)
-        alone = products_seconds(products(config), lanes, config.precision, device)
+        alone = products_seconds(cost.products, lanes, config.precision, device)
     except RuntimeError as error:
         if not out_of_memory(error):
             raise
         return _without("out of memory")
     finally:
         free(device)
-    return {"run_steps_per_s": rate, "limit": limit(alone, sum(bytes_moved(config).values()), copied), "note": ""}
+    return {"run_steps_per_s": rate, "limit": limit(alone, sum(cost.bytes.values()), copied), "note": ""}
 
 
 def _without(note: str) -> Row:

@@ -18,16 +18,20 @@ def save_measured(path: Path, measured: dict[str, Any]) -> None:
     save_file(path, sealed_json(measured, LABEL))
 
 
-def read_measured(path: Path) -> dict[str, Any]:
-    """A measurement; one that has a checksum is verified (what `--json` prints has none)."""
+def read_measured(path: Path, option: str = "--from") -> dict[str, Any]:
+    """A measurement; one that has a checksum is verified (what `--json` prints has none).
+
+    option   through which the user gave the path; with --output, only a file of `bench --all` is continued
+    """
     try:
         content = read(path)
         measured = parse_json(path, content)
         if KEY in measured and not is_sealed(content, LABEL):
             raise damaged(path, WRONG)
     except StoreError as error:
-        raise ConfigError("--from", str(error)) from None
+        raise ConfigError(option, str(error)) from None
     measured.pop(KEY, None)
-    if "fleet" not in measured:
-        raise ConfigError("--from", f"{path} is not a measurement of grokscope bench")
+    if not ("all" in measured or ("fleet" in measured and option == "--from")):
+        kind = "grokscope bench" if option == "--from" else "grokscope bench --all, and would be replaced"
+        raise ConfigError(option, f"{path} is not a measurement of {kind}")
     return measured

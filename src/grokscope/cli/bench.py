@@ -22,19 +22,47 @@ PRECISION = {"cpu": "float32", "cuda": "tf32,bf16"}
 @app.command()
 def bench(
     settings: Sets = None,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Time everything that can be trained instead: every model, optimizer, filter, loss, ticket, task and prior, each "
+            "with the other settings as given. With -o, what the file holds already is not timed again.",
+        ),
+    ] = False,
     lanes: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="Lane counts to time; the default depends on the device.")
+        str | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="Lane counts to time; the default depends on the device. With --all one: by default 64 on a GPU, and on a CPU as "
+            "many as train at once.",
+        ),
     ] = None,
     precision: Annotated[
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Precisions of matrix products: float32, tf32, bf16. Default: float32 on a CPU, tf32,bf16 on a GPU.",
+            help="Precisions of matrix products: float32, tf32, bf16. Default: float32 on a CPU, tf32,bf16 on a GPU. With --all "
+            "one, by default the first of these.",
         ),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="Approximate seconds per measurement; on a CPU in eight rounds.")
-    ] = 5.0,
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Approximate seconds per measurement: 5 by default, on a CPU in eight rounds; with --all 1.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1.0,
+            help="With --all: start no further entry when this time is used up; repeat to continue.",
+        ),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="With --all: time what the file holds already, too.")] = False,
     scaling: Annotated[
         bool,
         typer.Option(
@@ -67,6 +95,8 @@ def bench(
 
         grokscope bench --scaling --startup --demo -o speed.json
 
+        grokscope bench --all --budget 600 -o all.json
+
         grokscope bench --from speed.json --pictures .
     """
     from ..bench.report import as_text, machine, picture, rounded, tables
@@ -76,9 +106,18 @@ def bench(
 
     if output:
         check_writable(output.parent)
+    if (budget is not None or again) and not every:
+        raise ConfigError(
+            "--budget" if budget is not None else "--again", "only --all has entries to choose from; add it"
+        )
+    if every and (scaling or startup or demo or pictures or stored):
+        raise ConfigError("--all", "cannot be combined with --scaling, --startup, --demo, --pictures or --from")
     if pictures and stored is None and not scaling:
         raise ConfigError("--pictures", "there is nothing to draw; add --scaling")
-    if stored is None:
+    if every:
+        measured = _measure_all(parse_sets(settings), lanes, precision, seconds or 1.0, budget, again, output, device)
+    elif stored is None:
+        seconds = seconds or 5.0
         measured = rounded(_measure(parse_sets(settings), lanes, precision, seconds, scaling, startup, demo, device))
     else:
         measured = read_measured(stored)
@@ -135,6 +174,56 @@ def _measure(
         own = measure.in_precision(config, precisions[0])
         measured["scaling"] = growth.scaling(own, place, seconds=min(seconds / 4, 1.0), notify=notify)
     return measured
+
+
+def _measure_all(
+    sets: dict[str, str],
+    lanes: str | None,
+    precision: str | None,
+    seconds: float,
+    budget: float | None,
+    again: bool,
+    output: Path | None,
+    device: str,
+) -> dict[str, Any]:
+    from ..bench.every import bench_all
+    from ..bench.measure import in_precision
+    from ..bench.stored import read_measured, save_measured
+    from ..launch.grid import read_config
+    from ..ops.devices import resolve_device
+
+    place = resolve_device(device)
+    chosen = (precision or sets.get("precision") or PRECISION[place.type].split(",")[0]).split(",")
+    counts = _counts(lanes) if lanes else [None]
+    for option, values in (("--precision", chosen), ("--lanes", counts)):
+        if len(values) > 1:
+            raise ConfigError(option, "--all takes one value, not several")
+    base = in_precision(read_config(None, sets), chosen[0]).check()
+    command = {"command": _command_with_name(output)}
+
+    def save(measured: dict[str, Any]) -> None:
+        if output:
+            save_measured(output, command | measured)
+
+    measured = bench_all(
+        base,
+        place,
+        lanes=counts[0],
+        seconds=seconds,
+        budget=budget,
+        stored=read_measured(output, "--output") if output and output.exists() and not again else None,
+        save=save,
+        notify=lambda what: print(what, file=sys.stderr, flush=True),
+    )
+    return command | measured
+
+
+def _command_with_name(output: Path | None) -> str:
+    """The command as it was typed, with the name of the output file alone: its folder means nothing on another machine."""
+    import shlex
+
+    words = [output.name if output and word == str(output) else word for word in sys.argv[1:]]
+    return shlex.join(["grokscope", *words])
 
 
 def _demo_seconds(device: torch.device) -> float:

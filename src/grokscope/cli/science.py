@@ -73,12 +73,15 @@ def reproduce(
     from ..experiments.collect import training_totals
     from ..experiments.ledger import draw, rulings
     from ..fleet import TrainingStats
+    from ..launch.precision import auto_precision
+    from ..ops.devices import resolve_device
     from ..store.results import save_results
     from .session import print_stats
 
     chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     scale: Scale = "full" if full else "quick"
-    asked = {experiment.name: experiment.configs(scale, seeds) for experiment in chosen}
+    precision = auto_precision(resolve_device(device))
+    asked = {experiment.name: experiment.configs(scale, seeds, precision) for experiment in chosen}
     if every:
         chosen = [experiment for experiment in chosen if _has_data(experiment, asked)]
         asked = {experiment.name: asked[experiment.name] for experiment in chosen}

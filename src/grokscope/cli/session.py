@@ -42,13 +42,17 @@ def train_and_show(
     again        train from scratch what is stored already
     """
     from ..launch.local import train_all
+    from ..launch.precision import resolved
     from ..loading import loaded_files
     from ..measures import measures
+    from ..ops.devices import resolve_device
     from ..store import FINISHED
     from .measure import measure_finished, summary
     from .notices import notices, stored_runs
     from .progress import Display
 
+    place = resolve_device(device)
+    configs = [resolved(config, place) for config in configs]
     if not again:
         for line in notices(stored_runs(configs, runs), loaded_files(), measures.entries()):
             print(line, file=sys.stderr)

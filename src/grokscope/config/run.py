@@ -48,8 +48,9 @@ class RunConfig(Settings):
     """Last epoch."""
     batch_size: int = 0
     """Examples per step; 0 is the full batch."""
-    precision: Literal["float32", "tf32", "bf16"] = "float32"
-    """Precision of matrix products; weights, sums and losses are always float32."""
+    precision: Literal["auto", "float32", "tf32", "bf16"] = "auto"
+    """Precision of matrix products; weights, sums and losses are always float32. auto: TF32 on a GPU that has it, else float32; the
+    run is stored with what was chosen."""
     log: Log = group(Log, identity=False)
     stop: Stop = group(Stop, identity=False)
     seed: int = 0
@@ -134,6 +135,8 @@ class RunConfig(Settings):
             plain |= {"log": self.log.identity(), "stop": self.stop.identity()}
         elif not self.depends_on_epochs:
             del plain["epochs"]
+        if plain["precision"] == "auto":
+            plain["precision"] = "float32"  # as on a CPU; on a GPU it is chosen before the run has an id
         return {name: value for name, value in plain.items() if name not in SEEDS or value != self.seed}
 
     @property

@@ -109,8 +109,13 @@ class Experiment:
             return dict(self.arms)
         return {arm: {**self.arms[arm], **more} for arm, more in self.quick_arms.items()}
 
-    def configs(self, scale: Scale, seeds: int | None = None) -> list[tuple[str, RunConfig]]:
-        """Every arm with every seed. The runs are exact: what an experiment finds depends on no other that shares its folder."""
+    def configs(
+        self, scale: Scale, seeds: int | None = None, precision: Literal["float32", "tf32"] = "float32"
+    ) -> list[tuple[str, RunConfig]]:
+        """Every arm with every seed. The runs are exact: what an experiment finds depends on no other that shares its folder.
+
+        precision   of runs that leave it to the device
+        """
         count = seeds or (self.seeds if scale == "full" else self.quick_seeds)
         check_count(count * len(self.arms_at(scale)), "seeds")
         chosen: list[tuple[str, RunConfig]] = []
@@ -119,6 +124,8 @@ class Experiment:
             for layer in (self.quick if scale == "quick" else {}, settings):
                 plain = merge(plain, nested(dict(layer)))
             config = replace(RunConfig.from_dict(plain).check(), exact=True)
+            if config.precision == "auto":
+                config = replace(config, precision=precision)
             chosen += [(arm, self._named(replace(config, seed=seed), chosen)) for seed in range(count)]
         return chosen
 

@@ -40,13 +40,18 @@ def batch_of(config: RunConfig, examples: Examples) -> Batch:
     return batch if frozen is None else batch | {"frozen": frozen.float()}
 
 
-def with_plan(batch: Batch, vocabulary: int, positions: int) -> Batch:
-    """Replace the tokens of a batch, if any, by a lookup plan. Works on the batch of one run and on stacked batches."""
+def with_plan(batch: Batch, vocabulary: int, positions: int, heads: int = 1) -> Batch:
+    """Replace the tokens of a batch, if any, by a lookup plan. Works on the batch of one run and on stacked batches.
+
+    heads   add the plan of so many heads (`Plan.for_heads`), if there are several
+    """
     if "tokens" not in batch:
         return batch
     planned = plan(batch["tokens"], vocabulary, positions)
-    rest = {name: tensor for name, tensor in batch.items() if name != "tokens"}
-    return rest | {"row": planned.row, "order": planned.order, "starts": planned.starts}
+    rest = {name: tensor for name, tensor in batch.items() if name != "tokens"} | planned._asdict()
+    if heads == 1:
+        return rest
+    return rest | {f"heads_{name}": tensor for name, tensor in planned.for_heads(heads)._asdict().items()}
 
 
 def select(batch: Batch, rows: Tensor) -> Batch:

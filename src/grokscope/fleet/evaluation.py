@@ -121,7 +121,12 @@ class Evaluation:
             return forward(weights, batch, **how)
         with forward.autocast(batch):
             return self.config.model.fused_eval(
-                weights, forward.inputs(batch), batch["labels"], frozen=batch.get("frozen"), **how
+                weights,
+                forward.inputs(batch),
+                batch["labels"],
+                frozen=batch.get("frozen"),
+                reads=forward.reads(batch),
+                **how,
             )
 
     def _prior_loss(self, hyper: Hyper, out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:

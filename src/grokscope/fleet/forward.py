@@ -44,6 +44,10 @@ class Forward:
         """Vectors, or sequences as a lookup plan."""
         return batch["vectors"] if self.shape.features else Plan(batch["row"], batch["order"], batch["starts"])
 
+    def reads(self, batch: Batch) -> Plan | None:
+        """The lookup plan of all heads, if the batch has one."""
+        return Plan(*(batch[f"heads_{name}"] for name in Plan._fields)) if "heads_row" in batch else None
+
     def autocast(self, batch: Batch) -> AbstractContextManager[Any]:
         """Matrix products in bf16 if the run uses it; measures see the network as it is trained."""
         if self.precision != "bf16":

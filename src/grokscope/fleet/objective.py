@@ -93,7 +93,11 @@ class Objective:
         """Task loss and output of one run, or of each of stacked runs."""
         with self.forward.autocast(batch):
             return self.config.model.fused_loss(
-                weights, self.forward.inputs(batch), batch["labels"], frozen=batch.get("frozen")
+                weights,
+                self.forward.inputs(batch),
+                batch["labels"],
+                frozen=batch.get("frozen"),
+                reads=self.forward.reads(batch),
             )
 
     def penalties(

@@ -230,7 +230,9 @@ class Program:
         ones, target = torch.ones_like(task), batch.get("target")
         if target is None and not self.config.constraint.qk_penalty:
             return [task], [ones]
-        if target is not None and not self.config.constraint.qk_penalty and out.log_attention is not None:
+        one_head = out.log_attention is not None and out.log_attention.shape[2] == 1
+        if target is not None and not self.config.constraint.qk_penalty and one_head:
+            assert out.log_attention is not None
             slope = self.config.prior.constant_gradient(target)
             if slope is not None and out.log_attention.requires_grad:
                 return [task, out.log_attention], [ones, (beta[:, None, None] * slope).unsqueeze(2)]
@@ -284,7 +286,8 @@ class Program:
         return self._planned(select(self.train, key.argsort(dim=1, stable=True).gather(1, slice_)))
 
     def _planned(self, batch: Batch) -> Batch:
-        return with_plan(batch, self.shape.vocabulary, max(self.shape.length, self.shape.test_length))
+        heads = getattr(self.config.model, "heads", 1) if self.objective.fused else 1
+        return with_plan(batch, self.shape.vocabulary, max(self.shape.length, self.shape.test_length), heads)
 
     # ── measuring ────────────────────────────────────────────────────────────────────────────────────────────
 

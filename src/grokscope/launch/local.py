@@ -26,6 +26,7 @@ from ..store import RunInfo, check_writable, delete_runs, read_run
 from .continued import change_of_numerics
 from .interrupt import graceful_interrupt
 from .plan import USABLE, check_fits, fitting_lanes, lane_bytes, pack, plan_workers
+from .precision import resolved
 from .progress import GuardedProgress
 from .remaining import Notes, print_notes, remaining
 from .scheduler import Group, Scheduler, usable_cores
@@ -74,12 +75,12 @@ def train_all(
     stats   the steps and seconds of training are added to it
     again   delete the stored runs and train them from scratch
     """
-    wanted = combine(config.check() for config in configs)
+    place = resolve_device(device)
+    wanted = combine(resolved(config.check(), place) for config in configs)
     if not wanted:
         raise ConfigError("seeds", "no runs requested")
     if (dtype := torch.get_default_dtype()) != torch.float32:
         raise ConfigError("precision", f"weights are float32, but torch.get_default_dtype() is {dtype}")
-    place = resolve_device(device)
     check_fits(wanted.values(), place, free_memory(place))
     check_writable(runs)
     for config in wanted.values():  # runs that are referred to must exist and match

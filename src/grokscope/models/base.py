@@ -176,10 +176,14 @@ class Model(Settings):
         labels: Int[Tensor, "example"],
         *,
         frozen: Float[Tensor, "example position"] | None = None,
+        reads: Plan | None = None,
         offset: Float[Tensor, "example head position"] | None = None,
         detail: bool = False,
     ) -> Output:
-        """`forward` with the loss of each answer and whether it is correct; its logits are computed on first access."""
+        """`forward` with the loss of each answer and whether it is correct; its logits are computed on first access.
+
+        reads   the lookup plan of all heads (`Plan.for_heads`), if it is known
+        """
         raise NotImplementedError
 
     def fused_loss(
@@ -189,6 +193,7 @@ class Model(Settings):
         labels: Int[Tensor, "example"],
         *,
         frozen: Float[Tensor, "example position"] | None = None,
+        reads: Plan | None = None,
     ) -> tuple[Float[Tensor, ""], Output]:
         """The mean cross-entropy over the examples, with its gradient, and the output.
 

@@ -1,6 +1,7 @@
 """The fused path of a transformer: from attention weights to the loss in one operation, without storing the logits.
 
-It replaces `forward` for one head that reads x = e_q + h into a ReLU MLP, without a norm before the MLP and without dropout.
+It replaces `forward` for one layer read at the query, x = e_q + h, a ReLU MLP behind a norm or none, without dropout. Heads that
+W_O mixes are one head with longer sequences: x = e_q + Σ_h Σ_j α_hj (v_hj W_O,h), so position j of head h reads a table of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import torch
 from torch.func import vmap
 
 from ..ops.lookup import Plan, distances, pool
+from ..ops.normalise import Normalise
 from ..ops.query_attention import attend
 from ..ops.readout_eval import evaluate_readout
 from ..ops.readout_loss import mean_cross_entropy
@@ -47,36 +49,44 @@ class Fused(Tables):
     """A transformer whose loss and evaluation are fused with its readout if its settings allow it."""
 
     scope: str
+    layers: int
     d: int
     dropout: float
     readout_scale: float
 
     def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
-        """Whether this is the network of `ops/readout_loss.py` and `ops/readout_eval.py`. On a GPU they round products to TF32 or
-        bf16, and support only some sizes."""
-        if self.scope != "query" or self.heads > 1 or self.dropout or "mlp" in PATHS[self.norm]:
+        """Whether this is the network of `ops/readout_loss.py` and `ops/readout_eval.py`."""
+        if (self.scope != "query" and self.layers > 1) or self.dropout:
             return False
         if any(type(getattr(self, name)) not in kinds for name, kinds in FUSED.items()):
             return False
         if device.type != "cuda":
             return precision != "bf16"
-        if precision == "float32" or not usable_on(device):
-            return False
-        from ..ops.triton.readout import fits
-
-        return fits(self.d, classes, precision, device)
+        return usable_on(device)
 
     def fused_loss(
-        self, weights: dict[str, Tensor], inputs: Plan, labels: Tensor, *, frozen: Tensor | None = None
+        self,
+        weights: dict[str, Tensor],
+        inputs: Plan,
+        labels: Tensor,
+        *,
+        frozen: Tensor | None = None,
+        reads: Plan | None = None,
     ) -> tuple[Tensor, Output]:
         if self._attends_by_hand(labels.device, frozen):
             *found, values = attend(weights, inputs)
             seen = AtQuery(*(t.unsqueeze(-2) for t in found))
         else:
             seen, values = self._attend(weights, inputs, frozen), self._values_with_query(weights, inputs)
-        attention = seen.attention[..., 0, :]
         loss = mean_cross_entropy(
-            values, attention, inputs, *_behind_attention(weights), labels, self.readout_scale, once=True
+            values,
+            seen.attention.flatten(-2),
+            reads or inputs.for_heads(self.heads),
+            *_behind_attention(weights),
+            labels,
+            self.readout_scale,
+            self._before_mlp,
+            once=True,
         )
         return loss, Output(self._deferred_logits(weights, inputs, frozen=frozen), *seen)
 
@@ -87,29 +97,51 @@ class Fused(Tables):
         labels: Tensor,
         *,
         frozen: Tensor | None = None,
+        reads: Plan | None = None,
         offset: Tensor | None = None,
         detail: bool = False,
     ) -> Output:
         seen, values = self._attend(weights, inputs, frozen, offset), self._values_with_query(weights, inputs)
-        attention = seen.attention[:, 0]
         loss, correct = evaluate_readout(
-            values, attention, inputs, *_behind_attention(weights), labels, self.readout_scale
+            values,
+            seen.attention.flatten(-2),
+            reads or inputs.for_heads(self.heads),
+            *_behind_attention(weights),
+            labels,
+            self.readout_scale,
+            self._before_mlp,
         )
         logits = self._deferred_logits(weights, inputs, frozen=frozen, offset=offset)
         out = Output(logits, *seen, loss=loss, correct=correct)
         if not detail:
             return out
-        table = self._table(weights, inputs, weights["W_V"], "value")
-        pooled = pool(table, attention.detach(), inputs)
-        return out.replace(pooled=pooled[:, None], distance=distances(table, pooled, inputs)[:, None])
+        table = self._table(weights, inputs, weights["W_V"], "value").unflatten(-1, (self.heads, -1))
+        tables = [table[:, head].contiguous() for head in range(self.heads)]
+        attention = seen.attention.detach()
+        pooled = [pool(own, attention[:, head], inputs) for head, own in enumerate(tables)]
+        apart = [distances(own, h, inputs) for own, h in zip(tables, pooled, strict=True)]
+        return out.replace(pooled=torch.stack(pooled, 1), distance=torch.stack(apart, 1))
+
+    @property
+    def _before_mlp(self) -> Normalise | None:
+        if "mlp" not in PATHS[self.norm]:
+            return None
+        return Normalise("layer" if type(self.norm_kind) is LayerNorm else "rms", self.norm_kind.epsilon)
 
     def _values_with_query(self, weights: dict[str, Tensor], plan: Plan) -> Tensor:
-        """v_j + e_q: α sums to 1, so the query may be added to the values, in a small table instead of once per example."""
-        return self._table(weights, plan, weights["W_V"], "value", plus=self._query(weights))
+        """v_j + e_q: α sums to 1, so the query may be added to the values, in a small table instead of once per example. With
+        several heads, one table per head of v_j W_O + e_q / heads, one after another."""
+        query, W_V = self._query(weights), weights["W_V"]
+        if self.heads == 1:
+            return self._table(weights, plan, W_V, "value", plus=query)
+        W_O = weights["W_O"].unflatten(-2, (self.heads, -1)).float()  # head, width, d
+        through = torch.einsum("...dhw,...hwe->...hde", W_V.unflatten(-1, (self.heads, -1)).float(), W_O)
+        own = {name: weights[name].unsqueeze(-3) for name in weights if weights[name].ndim > 1}
+        return self._table(own, plan, through, "value", plus=(query / self.heads).unsqueeze(-2)).flatten(-3, -2)
 
     def _attends_by_hand(self, device: torch.device, frozen: Tensor | None) -> bool:
         """Whether `attend` computes this model's attention; not used on a GPU, where graphs launch small operations."""
-        usual = self.attention == Softmax() and self.positions == Learned()
+        usual = self.heads == 1 and self.attention == Softmax() and self.positions == Learned()
         return device.type == "cpu" and usual and frozen is None and not PATHS[self.norm] & {"query-key", "value"}
 
     def _deferred_logits(self, weights: dict[str, Tensor], plan: Plan, **how: Tensor | None) -> Callable[[], Tensor]:

@@ -133,7 +133,8 @@ class Transformer(Fused, Bounded):
         every_position: bool = False,
     ) -> Output:
         drop = Dropout(self.dropout, training, key)
-        if self.scope == "query":
+        if self.scope == "query" or (self.layers == 1 and not every_position):
+            # of one causal layer, only the query's attention reaches the answer
             return self._query_only(weights, inputs, frozen, offset, detail, drop)
         return self._causal(weights, inputs, frozen, offset, detail, every_position, drop)
 

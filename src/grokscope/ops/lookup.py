@@ -46,6 +46,18 @@ class Plan(NamedTuple):
         end = torch.full_like(self.starts[:1], self.order.shape[0])
         return torch.cat([self.starts[1:], end]) > self.starts
 
+    def for_heads(self, heads: int) -> Plan:
+        """The same reads by several heads, each of its own table: the tables lie one after another, and position j of head h is
+        read h · positions + j."""
+        if heads == 1:
+            return self
+        rows, reads, length = self.starts.shape[-1], self.order.shape[-1], self.row.shape[-1]
+        head = torch.arange(heads, device=self.row.device)
+        row = (self.row.unsqueeze(-2) + (head * rows)[:, None]).flatten(-2)
+        own = self.order // length * (heads * length) + self.order % length
+        order = (own.unsqueeze(-2) + (head * length)[:, None]).flatten(-2)
+        return Plan(row, order, (self.starts.unsqueeze(-2) + (head * reads)[:, None]).flatten(-2))
+
     def by_token(self, vocabulary: int) -> Plan:
         """The same reads of a table with one row per token, independent of position: rows are sorted by token first."""
         positions = self.starts.shape[0] // vocabulary
@@ -67,8 +79,11 @@ def plan(tokens: Int[Tensor, "example position"], vocabulary: int, positions: in
 
 def lookup(table: Float[Tensor, "rows width"], plan: Plan) -> Float[Tensor, "example position width"]:
     """table[index]"""
-    if table.shape[-1] == 1 and not table.is_cuda:  # plain indexing: its transpose is short enough for a CPU
-        return table.squeeze(-1).gather(-1, plan.row.flatten(-2)).view(*plan.row.shape, 1)
+    if not table.is_cuda and (
+        table.shape[-1] == 1 or table.ndim > 2
+    ):  # plain indexing: its transpose is short enough for a CPU
+        row = plan.row.flatten(-2).unsqueeze(-1)
+        return table.gather(-2, row.expand(*row.shape[:-1], table.shape[-1])).view(*plan.row.shape, -1)
     return _Lookup.apply(table, *plan)
 
 
@@ -256,9 +271,8 @@ class _Added(torch.autograd.Function):
     def forward(token: Tensor, place: Tensor) -> Tensor:
         from .triton.lookup import added
 
-        alone = token.ndim == 2
-        out = added(token[None], place[None]) if alone else added(token, place)
-        return out[0] if alone else out
+        out = added(*(t.reshape(-1, *t.shape[-2:]) for t in (token, place)))
+        return out.view(*token.shape[:-2], *out.shape[1:])
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -271,9 +285,8 @@ class _Added(torch.autograd.Function):
             return table.sum(-2), table.sum(-3)
         from .triton.lookup import added_backward
 
-        alone = grad.ndim == 2
-        found = added_backward(grad[None] if alone else grad, ctx.tokens)
-        return tuple(t[0] for t in found) if alone else found
+        found = added_backward(grad.reshape(-1, *grad.shape[-2:]), ctx.tokens)
+        return tuple(t.view(*grad.shape[:-2], *t.shape[1:]) for t in found)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, token: Tensor, place: Tensor) -> Any:

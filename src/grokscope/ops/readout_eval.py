@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..shapes import Float, Int
+from . import readout_batched
 from .lookup import Plan, _batched, _pool_forward, _pool_weight_backward
-from .readout_loss import FirstLayer
+from .normalise import Normalise
+from .readout_loss import FirstLayer, on_chip
 from .team import block_bounds, each_block
 
 if TYPE_CHECKING:
@@ -31,40 +33,44 @@ def evaluate_readout(
     W_U: Float[Tensor, "d class"],
     labels: Int[Tensor, "example"],
     scale: float = 1.0,
+    norm: Normalise | None = None,
 ) -> tuple[Float[Tensor, "example"], Float[Tensor, "example"]]:
     """Cross-entropy of each answer, and 1 where it is correct. The first has a gradient on `attention` only."""
     wanted = torch.is_grad_enabled() and attention.requires_grad
-    loss, correct, *_ = _Evaluate.apply(attention, values, W_in, W_out, W_U, *plan, labels, scale, wanted)
+    loss, correct, *_ = _Evaluate.apply(attention, values, W_in, W_out, W_U, *plan, labels, scale, norm, wanted)
     return loss, correct
 
 
 def _evaluated(
     attention: Tensor, values: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor,
-    plan: Plan, labels: Tensor, scale: float, wanted: bool,
+    plan: Plan, labels: Tensor, scale: float, norm: Normalise | None, wanted: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Of stacked runs: cross-entropies, correct answers, and the gradient on attention if it is wanted."""
-    if values.is_cuda:
+    if on_chip(values, W_U, norm):
         from .triton.readout import evaluate_readout as on_gpu
 
         return on_gpu(values, attention, plan, W_in, W_out, W_U, labels, scale, wanted)
+    if values.is_cuda:
+        return readout_batched.evaluate_readout(values, attention, plan, W_in, W_out, W_U, labels, scale, norm, wanted)
     loss, correct = (values.new_empty(labels.shape) for _ in range(2))
     to_attention = torch.empty_like(attention) if wanted else None
     for run in range(len(labels)):
         given = [t[run] for t in (attention, values, W_in, W_out, W_U, plan.row, labels, loss, correct)]
-        _one_run(given, scale, None if to_attention is None else to_attention[run])
+        _one_run(given, scale, norm, None if to_attention is None else to_attention[run])
     return (loss, correct) if to_attention is None else (loss, correct, to_attention)
 
 
-def _one_run(given: list[Tensor], scale: float, to_attention: Tensor | None) -> None:
+def _one_run(given: list[Tensor], scale: float, norm: Normalise | None, to_attention: Tensor | None) -> None:
     """Write the cross-entropies, the correct answers and, if wanted, the gradient on attention of one run on a CPU."""
     attention, values, W_in, W_out, W_U, row, labels, loss, correct = given
     blocks = block_bounds(len(labels), _BLOCK)
-    first_layer = FirstLayer(values, W_in, *attention.shape)
+    first_layer = FirstLayer(values, W_in, len(labels), attention.shape[1], norm)
 
     def block(number: int) -> None:
         part = slice(*blocks[number])
         x, label = _pool_forward(values, attention[part], row[part]), labels[part, None]
-        active = first_layer(x, attention[part], row[part])
+        z, slope = (x, None) if norm is None else norm(x)
+        active = first_layer(z, attention[part], row[part])
         logits = torch.mm(torch.mm(active, W_out).add_(x), W_U)
         if scale != 1:
             logits.mul_(scale)
@@ -77,7 +83,12 @@ def _one_run(given: list[Tensor], scale: float, to_attention: Tensor | None) -> 
             to_x = torch.mm(back, W_U.mT) if scale == 1 else torch.mm(back, W_U.mT).mul_(scale)
             to_active = torch.mm(to_x, W_out.mT)
             torch.ops.aten.threshold_backward.grad_input(to_active, active, 0, grad_input=to_active)
-            to_attention[part] = _pool_weight_backward(to_x.addmm_(to_active, W_in.mT), values, row[part])
+            if norm is None:
+                to_x.addmm_(to_active, W_in.mT)
+            else:
+                assert slope is not None
+                to_x.add_(norm.backward(torch.mm(to_active, W_in.mT), z, slope))
+            to_attention[part] = _pool_weight_backward(to_x, values, row[part])
 
     each_block(block, len(blocks))
 
@@ -87,10 +98,10 @@ class _Evaluate(torch.autograd.Function):
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
-        *tensors, scale, wanted = inputs
+        *tensors, scale, norm, wanted = inputs
         alone = tensors[0].ndim == 2
         attention, values, W_in, W_out, W_U, *plan, labels = (t.unsqueeze(0) if alone else t for t in tensors)
-        found = _evaluated(attention, values, W_in, W_out, W_U, Plan(*plan), labels, scale, wanted)
+        found = _evaluated(attention, values, W_in, W_out, W_U, Plan(*plan), labels, scale, norm, wanted)
         return tuple(t[0] if alone else t for t in found)
 
     @staticmethod
@@ -106,12 +117,12 @@ class _Evaluate(torch.autograd.Function):
                 "evaluate_readout has a gradient with respect to attention only: differentiate the model's logits instead"
             )
         (to_attention,) = ctx.saved_tensors
-        return None if grad is None else grad[..., None] * to_attention, *(None,) * 10
+        return None if grad is None else grad[..., None] * to_attention, *(None,) * 11
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
-        *tensors, scale, wanted = inputs
+        *tensors, scale, norm, wanted = inputs
         stacked = [_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
         wanted = wanted or (torch.is_grad_enabled() and stacked[0].requires_grad)
-        out = _Evaluate.apply(*stacked, scale, wanted)
+        out = _Evaluate.apply(*stacked, scale, norm, wanted)
         return out, (0,) * len(out)

@@ -1,7 +1,7 @@
 """Readout loss: from attention weights to the mean cross-entropy of the residual readout, with gradients, in one operation.
 
-x = Σ_j α_j values[row_j];  hidden = relu(x W_in);  y = x + hidden W_out;  logits = scale · y W_U;  mean over the examples of
-−log softmax(logits)_label.
+x = Σ_j α_j values[row_j];  hidden = relu(N(x) W_in) with a norm N or none;  y = x + hidden W_out;  logits = scale · y W_U;
+the mean over the examples of −log softmax(logits)_label.
 
 The loss is one number per run, so its gradients are computed in the forward pass, while the intermediate results are still in
 the cache, and the backward pass only scales them. There is no second derivative.
@@ -15,7 +15,9 @@ import torch
 import torch.nn.functional as F
 
 from ..shapes import Float, Int, checked
+from . import readout_batched
 from .lookup import Plan, _batched, _pool_forward, _pool_weight_backward, _row_sums
+from .normalise import Normalise
 from .team import block_bounds, each_block
 
 if TYPE_CHECKING:
@@ -34,20 +36,39 @@ class FirstLayer:
     """relu(x W_in) of a block of examples on a CPU, either as a product, or from a table of values[row] W_in: there are far fewer
     rows than examples, and x W_in = Σ_j α_j (values W_in)[row_j]. The shapes alone decide which."""
 
-    def __init__(self, values: Float[Tensor, "rows d"], W_in: Float[Tensor, "d hidden"], examples: int, positions: int):
+    def __init__(
+        self,
+        values: Float[Tensor, "rows d"],
+        W_in: Float[Tensor, "d hidden"],
+        examples: int,
+        positions: int,
+        norm: Normalise | None,
+    ):
         rows, d = values.shape
         self.W_in = W_in
-        cheaper = rows * d + _LOOK_UP * examples * positions < examples * d
+        cheaper = norm is None and rows * d + _LOOK_UP * examples * positions < examples * d
         self.table = torch.mm(values, W_in) if cheaper else None
 
     def __call__(
         self,
-        x: Float[Tensor, "example d"],
+        z: Float[Tensor, "example d"],
         attention: Float[Tensor, "example position"],
         row: Int[Tensor, "example position"],
     ) -> Float[Tensor, "example hidden"]:
-        hidden = torch.mm(x, self.W_in) if self.table is None else _pool_forward(self.table, attention, row)
+        hidden = torch.mm(z, self.W_in) if self.table is None else _pool_forward(self.table, attention, row)
         return hidden.relu_()
+
+
+def on_chip(values: Tensor, W_U: Tensor, norm: Normalise | None) -> bool:
+    """Whether `ops/triton/readout.py` can compute this network: narrow, without a norm, with rounded products."""
+    if not values.is_cuda or norm is not None:
+        return False
+    bf16 = torch.is_autocast_enabled("cuda")
+    if not bf16 and torch.get_float32_matmul_precision() == "highest":
+        return False
+    from .triton.readout import fits
+
+    return fits(values.shape[-1], W_U.shape[-1], "bf16" if bf16 else "tf32", values.device)
 
 
 class _Runs(NamedTuple):
@@ -85,14 +106,16 @@ def mean_cross_entropy(
     W_U: Float[Tensor, "... d class"],
     labels: Int[Tensor, "... example"],
     scale: float = 1.0,
+    norm: Normalise | None = None,
     once: bool = False,
 ) -> Float[Tensor, "..."]:
     """The mean cross-entropy of one run, or of each of several stacked runs.
 
+    norm   of x before the MLP
     once   assume that the loss enters the objective with weight 1: its gradients are passed on unscaled
     """
     tensors = (values, attention, W_in, W_out, W_U)
-    loss: Tensor = _ReadoutLoss.apply(*tensors, *plan, labels, scale, once, _wanted(*tensors))[0]
+    loss: Tensor = _ReadoutLoss.apply(*tensors, *plan, labels, scale, norm, once, _wanted(*tensors))[0]
     return loss
 
 
@@ -105,22 +128,25 @@ def loss_and_gradients(
     W_U: Float[Tensor, "run d class"],
     labels: Int[Tensor, "run example"],
     scale: float,
+    norm: Normalise | None = None,
 ) -> tuple[Tensor, ...]:
     """The loss of each run and its gradients: values, attention, W_in, W_out, W_U. All tensors are stacked, the plan's too;
     each run's rows are counted within its own table."""
-    if values.is_cuda:
+    if on_chip(values, W_U, norm):
         from .triton.readout import loss_and_gradients as on_gpu
 
         return on_gpu(values, attention, plan, W_in, W_out, W_U, labels, scale)
+    if values.is_cuda:
+        return readout_batched.loss_and_gradients(values, attention, plan, W_in, W_out, W_U, labels, scale, norm)
     runs = _Runs(values, attention, W_in, W_out, W_U, *plan, labels)
     new = [t.new_empty(t.shape) for t in (values, attention, W_in, W_out, W_U)]
     found = _Found(values.new_empty(len(labels)), *new)
     for run in range(len(labels)):  # one at a time: the numbers of a run do not depend on its neighbours
-        _one_run(_Runs(*(t[run] for t in runs)), scale, _Found(*(t[run] for t in found)))
+        _one_run(_Runs(*(t[run] for t in runs)), scale, norm, _Found(*(t[run] for t in found)))
     return found
 
 
-def _one_run(run: _Runs, scale: float, found: _Found) -> None:
+def _one_run(run: _Runs, scale: float, norm: Normalise | None, found: _Found) -> None:
     """Write the loss and the gradients of one run on a CPU, a block of examples at a time."""
     values, attention, W_in, W_out, W_U, row, order, starts, labels = run
     (examples, length), d = attention.shape, values.shape[-1]
@@ -128,12 +154,13 @@ def _one_run(run: _Runs, scale: float, found: _Found) -> None:
     to_x, label_logs = values.new_empty(examples, d), values.new_empty(examples, 1)
     to_W_in, to_W_out_T, to_W_U = (W.new_empty(len(blocks), *W.shape) for W in (W_in, W_out.mT, W_U))
     minus_one = values.new_full((1, 1), -1.0)
-    first_layer = FirstLayer(values, W_in, examples, length)
+    first_layer = FirstLayer(values, W_in, examples, length, norm)
 
     def block(number: int) -> None:
         part = slice(*blocks[number])
         x, answer, to_own = _pool_forward(values, attention[part], row[part]), labels[part, None], to_x[part]
-        active = first_layer(x, attention[part], row[part])
+        z, slope = (x, None) if norm is None else norm(x)
+        active = first_layer(z, attention[part], row[part])
         y = torch.mm(active, W_out).add_(x)
         logits = torch.mm(y, W_U) if scale == 1 else torch.mm(y, W_U).mul_(scale)
         torch.log_softmax(logits, -1, out=logits)
@@ -144,8 +171,12 @@ def _one_run(run: _Runs, scale: float, found: _Found) -> None:
         torch.mm(to_own.mT, active, out=to_W_out_T[number])  # faster in this order
         to_active = torch.mm(to_own, W_out.mT)
         torch.ops.aten.threshold_backward.grad_input(to_active, active, 0, grad_input=to_active)
-        torch.mm(x.mT, to_active, out=to_W_in[number])
-        to_own.addmm_(to_active, W_in.mT)
+        torch.mm(z.mT, to_active, out=to_W_in[number])
+        if norm is None:
+            to_own.addmm_(to_active, W_in.mT)
+        else:
+            assert slope is not None
+            to_own.add_(norm.backward(torch.mm(to_active, W_in.mT), z, slope))
         found.attention[part] = _pool_weight_backward(to_own, values, row[part])
 
     each_block(block, len(blocks))
@@ -157,13 +188,14 @@ def _one_run(run: _Runs, scale: float, found: _Found) -> None:
         torch.mul(parts.sum(0), step, out=whole)
 
 
-def _loss(runs: _Runs, scale: float) -> Float[Tensor, "run"]:
+def _loss(runs: _Runs, scale: float, norm: Normalise | None) -> Float[Tensor, "run"]:
     """The loss alone."""
     losses = []
     for run in zip(*runs, strict=True):
         values, attention, W_in, W_out, W_U, row, _, _, labels = run
         x = _pool_forward(values, attention, row)
-        logits = scale * (x + torch.relu(x @ W_in) @ W_out) @ W_U
+        z = x if norm is None else norm(x)[0]
+        logits = scale * (x + torch.relu(z @ W_in) @ W_out) @ W_U
         losses.append(-F.log_softmax(logits, -1).gather(-1, labels.unsqueeze(-1)).mean())
     return torch.stack(losses)
 
@@ -178,11 +210,15 @@ class _ReadoutLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
-        *tensors, scale, _, wanted = inputs
+        *tensors, scale, norm, _, wanted = inputs
         alone = tensors[0].ndim == 2
         runs = _Runs(*(t.unsqueeze(0) if alone else t for t in tensors))
         plan = Plan(runs.row, runs.order, runs.starts)
-        found = loss_and_gradients(*runs[:2], plan, *runs[2:5], runs.labels, scale) if wanted else (_loss(runs, scale),)
+        found = (
+            loss_and_gradients(*runs[:2], plan, *runs[2:5], runs.labels, scale, norm)
+            if wanted
+            else (_loss(runs, scale, norm),)
+        )
         return tuple(t[0] if alone else t for t in found)
 
     @staticmethod
@@ -197,13 +233,13 @@ class _ReadoutLoss(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise RuntimeError("mean_cross_entropy has no second derivative: differentiate the model's logits instead")
         if grad is None:
-            return (None,) * 12
+            return (None,) * 13
         gradients = ctx.saved_tensors if ctx.once else (grad[..., None, None] * g for g in ctx.saved_tensors)
-        return *gradients, *(None,) * 7
+        return *gradients, *(None,) * 8
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
-        *tensors, scale, once, wanted = inputs
+        *tensors, scale, norm, once, wanted = inputs
         stacked = [_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
-        out = _ReadoutLoss.apply(*stacked, scale, once, wanted or _wanted(*stacked[:5]))
+        out = _ReadoutLoss.apply(*stacked, scale, norm, once, wanted or _wanted(*stacked[:5]))
         return out, (0,) * len(out)

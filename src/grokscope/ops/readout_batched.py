@@ -1,0 +1,128 @@
+"""The readout loss of stacked runs on a GPU from batched products, for every width, precision and norm.
+
+`ops/triton/readout.py` keeps the hidden layer on chip, which is faster for narrow networks in TF32 and bf16. Here the hidden
+layer crosses memory a few times, and the products are cuBLAS's: faster from d = 128 on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+
+from .lookup import Plan, _pool_forward, _pool_weight_backward, _row_sums
+from .normalise import Normalise
+from .triton import usable_on
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def loss_and_gradients(
+    values: Tensor, attention: Tensor, plan: Plan, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor,
+    scale: float, norm: Normalise | None,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """As `ops.readout_loss.loss_and_gradients`."""
+    values, W_in, W_out, W_U = _operands(values, W_in, W_out, W_U)
+    classes, W_U = W_U.shape[-1], _aligned(W_U)
+    x, z, slope, hidden, y = _forward(values, attention, plan, W_in, W_out, norm)
+    error = torch.bmm(y, W_U) if scale == 1 else torch.bmm(y, W_U).mul_(scale)
+    losses, _ = _errors(error, labels, classes, scale / x.shape[1], True)
+    to_U = _sum(y, error)[..., :classes]
+    to_y = torch.bmm(error, W_U.mT)
+    to_out = _sum(hidden, to_y)
+    to_hidden = _to_hidden(to_y, W_out, hidden)
+    to_in = _sum(z, to_hidden)
+    to_x = _to_x(to_y, to_hidden, W_in, z, slope, norm)
+    to_values = _row_sums(to_x, plan, attention, plan.row.shape[-1])
+    return losses.mean(1), to_values, _pool_weight_backward(to_x, values, plan.row), to_in, to_out, to_U
+
+
+def evaluate_readout(
+    values: Tensor, attention: Tensor, plan: Plan, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor,
+    scale: float, norm: Normalise | None, wanted: bool,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """As `ops.readout_eval`: cross-entropies, correct answers and, if wanted, the gradient on attention."""
+    values, W_in, W_out, W_U = _operands(values, W_in, W_out, W_U)
+    classes, W_U = W_U.shape[-1], _aligned(W_U)
+    _, z, slope, hidden, y = _forward(values, attention, plan, W_in, W_out, norm)
+    error = torch.bmm(y, W_U) if scale == 1 else torch.bmm(y, W_U).mul_(scale)
+    losses, correct = _errors(error, labels, classes, scale, wanted)
+    if not wanted:
+        return losses, correct
+    to_y = torch.bmm(error, W_U.mT)
+    to_hidden = _to_hidden(to_y, W_out, hidden)
+    return losses, correct, _pool_weight_backward(_to_x(to_y, to_hidden, W_in, z, slope, norm), values, plan.row)
+
+
+def _forward(
+    values: Tensor, attention: Tensor, plan: Plan, W_in: Tensor, W_out: Tensor, norm: Normalise | None
+) -> tuple[Tensor, Tensor, Any, Tensor, Tensor]:
+    """x, the MLP's input z, the slope of the norm, hidden units and y."""
+    x = _pool_forward(values, attention, plan.row)
+    z, slope = (x, None) if norm is None else norm(x)
+    if _fuses(x):
+        from .triton.products import relu_product
+
+        hidden = relu_product(z, W_in.mT)
+    else:
+        hidden = torch.bmm(z, W_in).relu_()
+    return x, z, slope, hidden, torch.baddbmm(x, hidden, W_out)
+
+
+def _to_x(to_y: Tensor, to_hidden: Tensor, W_in: Tensor, z: Tensor, slope: Any, norm: Normalise | None) -> Tensor:
+    if norm is None:
+        return to_y.baddbmm_(to_hidden, W_in.mT)
+    return to_y.add_(norm.backward(torch.bmm(to_hidden, W_in.mT), z, slope))
+
+
+def _to_hidden(to_y: Tensor, W_out: Tensor, hidden: Tensor) -> Tensor:
+    """The gradient on the hidden units, before the ReLU."""
+    if _fuses(to_y):
+        from .triton.products import masked_product
+
+        return masked_product(to_y, W_out, hidden)
+    grad = torch.bmm(to_y, W_out.mT)
+    torch.ops.aten.threshold_backward.grad_input(grad, hidden, 0, grad_input=grad)
+    return grad
+
+
+def _fuses(x: Tensor) -> bool:
+    """Whether the ReLU is part of the product: Triton rounds float32 to TF32."""
+    rounded = x.dtype == torch.bfloat16 or torch.get_float32_matmul_precision() != "highest"
+    return usable_on(x.device) and rounded
+
+
+def _aligned(W_U: Tensor) -> Tensor:
+    """W_U with columns of zeros up to a multiple of 16: products of other widths are several times slower."""
+    return F.pad(W_U, (0, -W_U.shape[-1] % 16))
+
+
+def _errors(logits: Tensor, labels: Tensor, classes: int, share: float, back: bool) -> tuple[Tensor, Tensor]:
+    """Losses and correct answers; with `back`, logits become the gradient of `share` times the sum of the losses."""
+    if usable_on(logits.device):
+        from .triton.errors import answer_errors_
+
+        return answer_errors_(logits, labels, classes, share, back)
+    log = torch.log_softmax(logits[..., :classes].float(), -1)
+    own = log.gather(-1, labels[..., None])
+    correct = (own >= log.amax(-1, keepdim=True)).float().squeeze(-1)
+    if back:
+        logits.zero_()[..., :classes] = (
+            log.exp_().scatter_add_(-1, labels[..., None], -torch.ones_like(own)).mul_(share)
+        )
+    return -own.squeeze(-1), correct
+
+
+def _sum(a: Tensor, b: Tensor) -> Tensor:
+    """aᵀ b of each run, in float32."""
+    if a.dtype == torch.float32:
+        return torch.bmm(a.mT, b)
+    return torch.bmm(a.mT, b, out_dtype=torch.float32)
+
+
+def _operands(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """bf16 under autocast, else float32."""
+    kind = torch.bfloat16 if torch.is_autocast_enabled(tensors[0].device.type) else torch.float32
+    return tuple(t.to(kind).contiguous() for t in tensors)

@@ -1,0 +1,68 @@
+"""LayerNorm and RMSNorm without a gain, and their gradient: one pass over memory each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import triton
+import triton.language as tl
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ROWS = 16
+"""Vectors per program."""
+
+
+def normalise(x: Tensor, centre: bool, epsilon: float) -> tuple[Tensor, Tensor]:
+    """z of the same type as x, and 1/s in float32."""
+    x = x.contiguous()
+    z, slope = torch.empty_like(x), torch.empty(*x.shape[:-1], 1, device=x.device)
+    d = x.shape[-1]
+    vectors = x.numel() // d
+    _forward[(triton.cdiv(vectors, ROWS),)](
+        x, z, slope, vectors, d, epsilon, CENTRE=centre, ROWS=ROWS, COLUMNS=triton.next_power_of_2(d)
+    )
+    return z, slope
+
+
+def normalise_backward(grad: Tensor, z: Tensor, slope: Tensor, centre: bool) -> Tensor:
+    """The gradient on x."""
+    grad = grad.contiguous()
+    out, d = torch.empty_like(grad), grad.shape[-1]
+    vectors = grad.numel() // d
+    _backward[(triton.cdiv(vectors, ROWS),)](
+        grad, z, slope, out, vectors, d, CENTRE=centre, ROWS=ROWS, COLUMNS=triton.next_power_of_2(d)
+    )
+    return out
+
+
+@triton.jit
+def _place(vectors, d, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    n = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    c = tl.arange(0, COLUMNS)
+    return n, n[:, None] * d + c[None, :], (n < vectors)[:, None] & (c < d)[None, :]
+
+
+@triton.jit
+def _forward(x_in, z, slope, vectors, d, epsilon, CENTRE: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    n, place, inside = _place(vectors, d, ROWS, COLUMNS)
+    x = tl.load(x_in + place, mask=inside, other=0.0).to(tl.float32)
+    if CENTRE:
+        x = tl.where(inside, x - (tl.sum(x, 1) / d)[:, None], 0.0)
+    own = 1.0 / tl.sqrt(tl.sum(x * x, 1) / d + epsilon)
+    tl.store(z + place, (x * own[:, None]).to(z.dtype.element_ty), mask=inside)
+    tl.store(slope + n, own, mask=n < vectors)
+
+
+@triton.jit
+def _backward(grad, z_in, slope, out, vectors, d, CENTRE: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    n, place, inside = _place(vectors, d, ROWS, COLUMNS)
+    g = tl.load(grad + place, mask=inside, other=0.0).to(tl.float32)
+    z = tl.load(z_in + place, mask=inside, other=0.0).to(tl.float32)
+    own = tl.load(slope + n, mask=n < vectors, other=0.0)
+    to_x = (g - z * (tl.sum(g * z, 1) / d)[:, None]) * own[:, None]
+    if CENTRE:
+        to_x = to_x - (tl.sum(tl.where(inside, to_x, 0.0), 1) / d)[:, None]
+    tl.store(out + place, to_x.to(out.dtype.element_ty), mask=inside)

@@ -1,0 +1,74 @@
+"""Batched products whose result is changed before it is written: the ReLU of the hidden layer, and its gradient.
+
+A separate pass of [example hidden] through memory costs as much as the product itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import triton
+import triton.language as tl
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+TILES = {
+    torch.float32: {"ROWS": 128, "COLUMNS": 128, "DEPTH": 32, "num_warps": 4, "num_stages": 3},
+    torch.bfloat16: {"ROWS": 64, "COLUMNS": 128, "DEPTH": 64, "num_warps": 4, "num_stages": 2},
+}
+"""Sizes of a tile and compile options; measured on an H200 (d 128, 512 hidden units)."""
+
+
+def relu_product(a: Tensor, b: Tensor) -> Tensor:
+    """relu(a bᵀ) of each run; products of float32 are TF32.
+
+    a   [run row depth]
+    b   [run column depth]
+    """
+    return _launch(a, b, None)
+
+
+def masked_product(a: Tensor, b: Tensor, of: Tensor) -> Tensor:
+    """a bᵀ of each run where `of` [run row column] is above 0, else 0."""
+    return _launch(a, b, of)
+
+
+def _launch(a: Tensor, b: Tensor, of: Tensor | None) -> Tensor:
+    a, b = a.contiguous(), b.contiguous()
+    (runs, rows, depth), columns = a.shape, b.shape[1]
+    out = torch.empty(runs, rows, columns, device=a.device, dtype=a.dtype)
+    how = TILES[a.dtype]
+    tiles = triton.cdiv(rows, how["ROWS"]) * triton.cdiv(columns, how["COLUMNS"])
+    _product[(runs * tiles,)](a, b, out if of is None else of, out, rows, columns, depth, MASK=of is not None, **how)
+    return out
+
+
+@triton.jit
+def _product(
+    a_in, b_in, of, out, rows, columns, depth,
+    MASK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
+):  # fmt: skip
+    across = tl.cdiv(columns, COLUMNS)
+    tiles = tl.cdiv(rows, ROWS) * across
+    run = (tl.program_id(0) // tiles).to(tl.int64)
+    tile = tl.program_id(0) % tiles
+    n = (tile // across) * ROWS + tl.arange(0, ROWS)
+    m = (tile % across) * COLUMNS + tl.arange(0, COLUMNS)
+    k = tl.arange(0, DEPTH)
+    a = a_in + run * rows * depth + n[:, None] * depth + k[None, :]
+    b = b_in + run * columns * depth + m[:, None] * depth + k[None, :]
+    total = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+    for first in range(0, depth, DEPTH):
+        left = k[None, :] < depth - first
+        own = tl.load(a + first, mask=(n < rows)[:, None] & left, other=0.0)
+        other = tl.load(b + first, mask=(m < columns)[:, None] & left, other=0.0)
+        total = tl.dot(own, tl.trans(other), total, input_precision="tf32")
+    inside = (n < rows)[:, None] & (m < columns)[None, :]
+    place = run * rows * columns + n[:, None] * columns + m[None, :]
+    if MASK:  # noqa: SIM108  decided when it is compiled
+        total = tl.where(tl.load(of + place, mask=inside, other=0.0) > 0, total, 0.0)
+    else:
+        total = tl.maximum(total, 0.0)
+    tl.store(out + place, total.to(out.dtype.element_ty), mask=inside)
