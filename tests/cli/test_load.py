@@ -209,7 +209,8 @@ def test_an_error_in_training_is_three_lines_and_what_was_trained_is_saved(run, 
         "TypeError: the user's own error",
     ]
     (stored,) = list_runs("runs")
-    assert (stored.status, stored.epoch, len(read_metrics(stored))) == ("stopped", 10, 3)
+    assert (stored.status, stored.epoch, len(read_metrics(stored))) == ("failed", 10, 3)
+    assert stored.reason == "TypeError: the user's own error"
     code, out, _ = run(*words)
     assert (code, json.loads(out)[0]["status"], json.loads(out)[0]["epoch"]) == (0, "done", 20)
 

@@ -254,7 +254,7 @@ def test_a_gpu_without_kernels_computes_the_same(tiny, monkeypatch):
     programs = []
     for compiled in (True, False):
         monkeypatch.setattr(kernels, "_compiled", lambda compiled=compiled: compiled)
-        program = Program(tiny, 2, torch.device("cuda"))
+        program = Program(replace(tiny, precision="float32"), 2, torch.device("cuda"))
         for lane in range(2):
             program.load(lane, replace(tiny, seed=lane), lane_data(replace(tiny, seed=lane)))
         for _ in range(5):

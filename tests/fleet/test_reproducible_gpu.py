@@ -35,6 +35,7 @@ BASE = RunConfig(
     prior=KL(beta=0.1),
     epochs=12,
     log=Log(every=3),
+    precision="float32",
 )
 KINDS = {
     "float32": BASE,

@@ -31,7 +31,7 @@ def test_train_and_load(tiny, tmp_path, io_threads):
     runs = train(tiny, seeds=3, runs=tmp_path)
     assert [run.config["seed"] for run in runs] == [0, 1, 2]
     assert {run.status for run in runs} == {"done"}
-    assert RunConfig.from_dict(runs[1].config) == replace(tiny, seed=1)
+    assert RunConfig.from_dict(runs[1].config) == replace(tiny, seed=1, precision="float32")
     table = grokscope.load_runs(tmp_path)
     assert len(table) == 3 * 4
     assert sorted(table["epoch"].unique()) == [0, 5, 10, 12]

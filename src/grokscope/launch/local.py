@@ -85,7 +85,8 @@ def train_all(
     check_writable(runs)
     for config in wanted.values():  # runs that are referred to must exist and match
         teacher_of(config, runs)
-        origin_of(config, runs)
+        if not _has_begun(Path(runs) / config.id):
+            origin_of(config, runs)
     if again:
         deleted = delete_runs(Path(runs) / id for id in wanted)
         print(f"deleted {deleted} stored run{'s' * (deleted != 1)}; training from scratch", file=sys.stderr)
@@ -95,15 +96,22 @@ def train_all(
         busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures)
         left = [wanted[id] for id in remaining({config.id: config for config in wait_for(busy, runs)}, runs)]
     if failures:
-        raise StoreError(_failed(failures, len(wanted)))
+        job, error = failures[0]
+        raise error if len(wanted) == 1 else StoreError(_failed(failures, len(wanted))) from error
     return [read_run(Path(runs) / id) for id in wanted if (Path(runs) / id).exists()]
+
+
+def _has_begun(run: Path) -> bool:
+    """Whether a run has a checkpoint to continue from: it needs the origin of its ticket no more."""
+    try:
+        return run.exists() and read_run(run).epoch > 0
+    except StoreError:
+        return False  # it fails when it is opened
 
 
 def _failed(failures: list[tuple[Job, Exception]], requested: int) -> str:
     job, error = failures[0]
     first = f"run {job.config.id} failed: {error}"
-    if requested == 1:
-        return str(error)
     return f"{len(failures)} of {requested} runs failed; the same command tries them again. The first: {first}"
 
 

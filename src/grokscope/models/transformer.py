@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 
 from ..ops.lookup import Plan, lookup, pool
+from ..ops.short import weighted_sum
 from ..settings import component, require, setting
 from .base import MOST_LAYERS, Output, Parameter, models
 from .bounds import Bounded, layer_weights
@@ -184,7 +185,7 @@ class Transformer(Fused, Bounded):
                 logits = torch.cat([logits[:, :, :-1], logits[:, :, -1:] + offset.unsqueeze(2)], 2)
             instead = frozen.unsqueeze(1) if last and frozen is not None else None
             log_attention, attention = self.attention.weigh(logits, back < back[reading, None], instead)
-            pooled = attention @ v
+            pooled = weighted_sum(attention, v)
             x = self._joined(stream[:, reading], pooled.transpose(1, 2).flatten(2), own)
             hidden = drop(self._hidden(x, own), layer)
             if not last:

@@ -57,7 +57,7 @@ class State:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> State:
         """Raises TypeError or ValueError when `plain` is not a state."""
-        missing = [f.name for f in dataclasses.fields(cls) if f.name not in plain]
+        missing = [f.name for f in dataclasses.fields(cls) if f.name not in plain and f.name != "reason"]
         if missing:
             raise ValueError(f"{', '.join(missing)} missing")
         state = cls(**plain)

@@ -20,6 +20,7 @@ from grokscope.tasks.modular import Modular
 T_MEM, T_GROK, LAST = 100, 600, 1000
 
 CONFIG = RunConfig(
+    precision="float32",
     task=Modular(p=7, distractors=2, alphabet=3, train_fraction=0.6),
     model=Transformer(d=8, d_mlp=16),
     optim=AdamW(lr=1e-2, warmup=0.0),

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ....ops.short import scores
 from ....registry import Registry
 from ....shapes import Bool, Float
 from ..base import Part, in_full
@@ -30,7 +31,7 @@ class Attention(Part):
         weights: dict[str, Tensor],
     ) -> Float[Tensor, "... head query position"]:
         """ℓ_j = q · k_j / √width. `weights` contains the parameters of the part, if it has any."""
-        return in_full(q @ k.mT) / math.sqrt(q.shape[-1])
+        return in_full(scores(q, k)) / math.sqrt(q.shape[-1])
 
     def normalise(
         self, logits: Float[Tensor, "... position"], hidden: Bool[Tensor, "... position"] | None
