@@ -96,7 +96,7 @@ def train_all(
         busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures)
         left = [wanted[id] for id in remaining({config.id: config for config in wait_for(busy, runs)}, runs)]
     if failures:
-        job, error = failures[0]
+        _, error = failures[0]
         raise error if len(wanted) == 1 else StoreError(_failed(failures, len(wanted))) from error
     return [read_run(Path(runs) / id) for id in wanted if (Path(runs) / id).exists()]
 

@@ -12,6 +12,7 @@ from ..shapes import Float
 from ..theory import spectral_norm
 from .base import Neurons, Output
 from .parts import FeedForward, Readout
+from .parts.base import times
 from .parts.norm.placement import PATHS
 from .tables import Tables
 
@@ -108,7 +109,7 @@ class Bounded(Tables):
 
     def _joined(self, stream: Tensor, h: Tensor, weights: dict[str, Tensor]) -> Tensor:
         """What the MLP reads."""
-        return self.readout.joined(stream, h @ weights["W_O"] if self._mixes_heads else h)
+        return self.readout.joined(stream, times(h, weights["W_O"]) if self._mixes_heads else h)
 
 
 def layer_weights(weights: dict[str, Tensor], layer: int) -> dict[str, Tensor]:

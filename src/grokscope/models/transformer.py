@@ -42,6 +42,7 @@ from .parts import (
     readouts,
 )
 from .parts.attention.softmax import Softmax
+from .parts.base import times
 from .parts.dropout import check_dropout
 from .parts.mlp.relu import ReLU
 from .parts.norm.layer import LayerNorm
@@ -177,7 +178,7 @@ class Transformer(Fused, Bounded):
             reading = slice(None) if every_position or not last else slice(-1, None)
             for_keys, for_values = self._attention_reads(stream)
             q, k, v = (
-                (s @ own[name]).unflatten(2, (self.heads, -1)).transpose(1, 2)
+                times(s, own[name]).unflatten(2, (self.heads, -1)).transpose(1, 2)
                 for s, name in ((for_keys[:, reading], "W_Q"), (for_keys, "W_K"), (for_values, "W_V"))
             )  # example, head, position, width
             logits = self._compare(q, k, own, back[reading], back)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from ...settings import Settings
+from ...shapes import Float
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,6 +41,12 @@ class Part(Settings):
     def parameters(self, sizes: Sizes) -> dict[str, Parameter]:
         """The weights that belong to this part, in each layer; a part may have none."""
         return {}
+
+
+def times(x: Float[Tensor, "... d"], W: Float[Tensor, "d out"]) -> Float[Tensor, "... out"]:
+    """x W with all vectors of a run as the rows of one matrix. Of stacked runs, vmap would otherwise multiply the few positions of
+    each example by a copy of W of their own."""
+    return x @ W if x.ndim <= 2 else (x.flatten(0, -2) @ W).unflatten(0, x.shape[:-1])
 
 
 def in_full(product: Tensor) -> Tensor:

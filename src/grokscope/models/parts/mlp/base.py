@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ....registry import Registry
 from ....shapes import Float
 from ...base import Parameter
-from ..base import Part, Sizes
+from ..base import Part, Sizes, times
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,11 +35,11 @@ class FeedForward(Part):
 
     def hidden(self, x: Float[Tensor, "... d"], weights: dict[str, Tensor]) -> Float[Tensor, "... neuron"]:
         """φ(x W_in)"""
-        return self.activation(x @ weights["W_in"])
+        return self.activation(times(x, weights["W_in"]))
 
     def output(self, hidden: Float[Tensor, "... neuron"], weights: dict[str, Tensor]) -> Float[Tensor, "... out"]:
         """hidden W_out"""
-        return hidden @ weights["W_out"]
+        return times(hidden, weights["W_out"])
 
     def factors(self, weights: dict[str, Tensor]) -> tuple[Float[Tensor, "d neuron"], Float[Tensor, "neuron out"]]:
         """Two matrices; the product of their spectral norms bounds how fast the output changes with x."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....theory import residual_lipschitz
 from ...base import Parameter
-from ..base import Sizes
+from ..base import Sizes, times
 from .base import Readout, readouts
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Residual(Readout):
         return stream + h
 
     def logits(self, x: Tensor, written: Tensor, weights: dict[str, Tensor]) -> Tensor:
-        return (x + written) @ weights["W_U"]
+        return times(x + written, weights["W_U"])
 
     def lipschitz(self, W_in: Tensor, W_out: Tensor, weights: dict[str, Tensor]) -> Tensor:
         return residual_lipschitz(W_in, W_out, weights["W_U"])
