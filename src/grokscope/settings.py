@@ -23,7 +23,7 @@ S = TypeVar("S", bound="Settings")
 DEEPEST = 50
 """Most levels of nested tables that are read."""
 
-PLAIN = (str, int, float, list, type(None))
+PLAIN = frozenset({str, int, float, bool, list, type(None)})
 """Types of plain values that are not tables of settings."""
 
 
@@ -312,7 +312,7 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in tree.items():
         # Plain values first: the check for a mapping is slow, and thousands of configs are flattened.
-        if isinstance(value, PLAIN) or not isinstance(value, Mapping):
+        if type(value) in PLAIN or not isinstance(value, Mapping):
             flat[f"{prefix}{name}"] = value
         else:
             flat |= flatten(value, f"{prefix}{name}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError, StoreError, nearest
+from ..garbage import no_collection
 from ..settings import flatten
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
 from .choice import EPILOG, choose_runs, progress_bar
@@ -93,10 +94,11 @@ def runs(
     if wanted:
         # Whether a damaged run has the settings is unknown: it is listed, so that it does not vanish.
         found = [run for run in found if run.problem or matches(run, wanted)]
-    if as_json:
-        print(to_json(as_objects(found, criterion)))
-    else:
-        table_of_runs(found, criterion)
+    with no_collection():
+        if as_json:
+            print(to_json(as_objects(found, criterion)))
+        else:
+            table_of_runs(found, criterion)
 
 
 @app.command(epilog=EPILOG)

@@ -61,7 +61,7 @@ def table_of_runs(found: Sequence[RunInfo], criterion: Criterion | None = None) 
         print("no runs", file=sys.stderr)
         return
     times, problems = _times(found, criterion)
-    flat = [flatten(run.config) for run in found]
+    flat = [flatten(settings) for settings in _varying([run.config for run in found])]
     differing = _differing(flat)
     differing, hidden = differing[-COLUMNS:], differing[:-COLUMNS]
     rows = [["run", *differing, "status", "epoch", "t_mem", "t_grok", "train", "test"]]
@@ -102,6 +102,17 @@ def _name(problems: dict[str, str]) -> None:
 
     for line in omitted_lines(problems, "cannot be read"):
         print(line, file=sys.stderr)
+
+
+def _varying(configs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The components that are not the same in all configs, and the seed: thousands of runs differ in a few settings."""
+    known = [config for config in configs if config]  # a damaged run has none
+    same = {
+        name
+        for name, value in (known[0] if known else {}).items()
+        if name != "seed" and [config.get(name, known) for config in known].count(value) == len(known)
+    }
+    return [{name: value for name, value in config.items() if name not in same} for config in configs]
 
 
 def _differing(flat: Sequence[dict[str, Any]]) -> list[str]:

@@ -5,13 +5,14 @@ Several fleets may record and replay concurrently, each in a thread with its own
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
+
+from ..garbage import no_collection
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +34,8 @@ def captured(function: Callable[[], T], changes: Callable[[], list[Tensor]], pre
 
     def call() -> T:
         if not recorded:
-            with RECORDING, _matmul_precision(precision), _no_collection():
+            # collecting the graph of an earlier program would invalidate the recording
+            with RECORDING, _matmul_precision(precision), no_collection():
                 recorded.append(_record(function, changes()))
         graph, result = recorded[0]
         graph.replay()
@@ -65,18 +67,6 @@ def _record(function: Callable[[], T], changing: list[Tensor]) -> tuple[torch.cu
     for tensor, old in zip(changing, before, strict=True):
         tensor.detach().copy_(old)
     return graph, result
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Disable garbage collection: collecting the graph of an earlier program would invalidate a recording."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
+from ..garbage import no_collection
 from .checkpoints import Checkpoint, check_kept, read_checkpoint_file
 from .disk import reason
 from .layout import CONFIG, MANIFEST, STATE, CheckpointFile, checkpoint_files
@@ -70,8 +71,9 @@ def read_run(path: str | Path) -> RunInfo:
 
 def list_runs(folder: str | Path) -> list[RunInfo]:
     """All runs in `folder`, oldest first, damaged ones last. Folders without any file of a run are skipped."""
-    found = (_read_or_damaged(path) for path in _candidates(Path(folder)))
-    runs = [run for run in found if not run.problem or _is_run(run.path)]
+    with no_collection():
+        found = (_read_or_damaged(path) for path in _candidates(Path(folder)))
+        runs = [run for run in found if not run.problem or _is_run(run.path)]
     return sorted(runs, key=lambda run: (run.status == "damaged", run.manifest.get("created", ""), run.id))
 
 

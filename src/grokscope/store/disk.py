@@ -139,14 +139,21 @@ def listing(folder: Path) -> list[Path]:
         raise StoreError(f"{folder}: cannot be read ({reason(error)})") from error
 
 
-def read(path: Path) -> bytes:
+def read(path: str | Path) -> bytes:
     """The bytes of a regular file. Never waits for a pipe or a device in its place: that counts as damage."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-        with open(descriptor, "rb", buffering=0) as file:
-            if not stat.S_ISREG(mode := os.fstat(descriptor).st_mode):
-                raise damaged(path, f"{_kind(mode)}, not a regular file")
-            return file.read()
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise damaged(path, f"{_kind(status.st_mode)}, not a regular file")
+            content = os.read(descriptor, status.st_size + 1)
+            if len(content) != status.st_size:  # it grows, or the system reads less at a time
+                while more := os.read(descriptor, 1 << 24):
+                    content += more
+            return content
+        finally:
+            os.close(descriptor)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise DamageError(f"{path}: missing") from error
     except OSError as error:
@@ -155,7 +162,7 @@ def read(path: Path) -> bytes:
         raise StoreError(f"{path}: cannot be read ({reason(error)})") from error
 
 
-def damaged(path: Path, why: object) -> DamageError:
+def damaged(path: str | Path, why: object) -> DamageError:
     return DamageError(f"{path}: damaged ({' '.join(str(why).split())})")
 
 

@@ -16,6 +16,7 @@ Every file but the lock is sealed (`seal`) under a label that names the run and 
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -55,6 +56,11 @@ class CheckpointFile(NamedTuple):
     epoch: int
     kept: bool
     path: Path
+
+
+def run_file(run: Path, name: str) -> tuple[str, str]:
+    """The path and the label of a JSON file of a run. As plain text: thousands of runs are listed."""
+    return f"{run}{os.sep}{name}", f"run {run.name.removeprefix(DRAFT)}/{name}"
 
 
 def label(path: Path) -> str:

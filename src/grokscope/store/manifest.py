@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import StoreError
 from ..loading import loaded_files
 from .disk import DamageError, damaged, read
-from .layout import CONFIG, MANIFEST, SCHEMA, label
+from .layout import CONFIG, MANIFEST, SCHEMA, run_file
 from .seal import KEY, WRONG, is_sealed, parse_json, read_sealed_json
 
 PACKAGES = ("grokscope", "torch", "numpy", "scipy", "pandas", "pyarrow", "safetensors")
@@ -39,29 +39,35 @@ def new_manifest(device: str, record: Mapping[str, Any] | None = None) -> dict[s
 
 def read_description(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Config and manifest of a run folder; StoreError when it is foreign, damaged or of another schema."""
-    if not run.is_dir():
-        raise StoreError(f"{run}: not a folder")
-    for name in (CONFIG, MANIFEST):
-        if not (run / name).exists():
-            raise DamageError(f"{run}: not a run folder of grokscope ({name} is missing)")
-    content = read(run / MANIFEST)
-    manifest = parse_json(run / MANIFEST, content)
+    try:
+        return _read_description(run)
+    except DamageError:
+        if not run.is_dir():
+            raise StoreError(f"{run}: not a folder") from None
+        for name in (CONFIG, MANIFEST):
+            if not (run / name).exists():
+                raise DamageError(f"{run}: not a run folder of grokscope ({name} is missing)") from None
+        raise
+
+
+def _read_description(run: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    path, label = run_file(run, MANIFEST)
+    content = read(path)
+    manifest = parse_json(path, content)
     schema = manifest.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
-        raise StoreError(
-            f"{run / MANIFEST}: written by a newer grokscope (schema {schema}, this one reads up to {SCHEMA})"
-        )
+        raise StoreError(f"{path}: written by a newer grokscope (schema {schema}, this one reads up to {SCHEMA})")
     if isinstance(schema, int) and schema < SCHEMA and KEY not in manifest:
         raise StoreError(
             f"{run}: written by an older grokscope (schema {schema}), without the checksums of schema {SCHEMA}; "
             f"train it again with --again, or delete it with grokscope rm {run.name}"
         )
-    if not is_sealed(content, label(run / MANIFEST)):
-        raise damaged(run / MANIFEST, WRONG)
+    if not is_sealed(content, label):
+        raise damaged(path, WRONG)
     del manifest[KEY]
     if schema != SCHEMA or not isinstance(manifest.get("created"), str):
-        raise damaged(run / MANIFEST, "no schema version or no time of creation")
-    return read_sealed_json(run / CONFIG, label(run / CONFIG)), manifest
+        raise damaged(path, "no schema version or no time of creation")
+    return read_sealed_json(*run_file(run, CONFIG)), manifest
 
 
 def last_numerics(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ KEY = "checksum"
 """The last key of a sealed JSON object."""
 WRONG = "its checksum is wrong or missing: it was changed, or it is not the file that belongs here"
 
-_SEAL = re.compile(rb"crc32=([0-9a-f]{8})")
+_SEAL, _MARK = re.compile(rb"crc32=([0-9a-f]{8})"), b"crc32="
 
 
 def sealed(content: bytes, label: str) -> bytes:
@@ -34,11 +34,14 @@ def sealed(content: bytes, label: str) -> bytes:
 
 def is_sealed(content: bytes, label: str) -> bool:
     """Whether these are the bytes that were sealed under this label."""
-    # The same letters may occur elsewhere by chance or in the caller's metadata: one valid seal is enough.
+    # The same letters may occur elsewhere by chance or in the caller's metadata: one valid seal is enough. In JSON it comes last.
+    last = _SEAL.match(content, max(content.rfind(_MARK), 0))
+    if last and _crc(content, label, last.start()) == int(last[1], 16):
+        return True
     return any(_crc(content, label, seal.start()) == int(seal[1], 16) for seal in _SEAL.finditer(content))
 
 
-def read_sealed(path: Path, label: str) -> bytes:
+def read_sealed(path: str | Path, label: str) -> bytes:
     """The bytes of a file, verified; StoreError if they differ from what was written under this label."""
     content = read(path)
     if not is_sealed(content, label):
@@ -52,14 +55,14 @@ def sealed_json(content: dict[str, Any], label: str) -> bytes:
     return sealed(text.encode(), label)
 
 
-def read_sealed_json(path: Path, label: str) -> dict[str, Any]:
+def read_sealed_json(path: str | Path, label: str) -> dict[str, Any]:
     """The verified object in a file, without its checksum."""
     plain = parse_json(path, read_sealed(path, label))
     plain.pop(KEY, None)
     return plain
 
 
-def parse_json(path: Path, content: bytes) -> dict[str, Any]:
+def parse_json(path: str | Path, content: bytes) -> dict[str, Any]:
     """The object in the content of a JSON file, not verified."""
     try:
         plain = json.loads(content)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .disk import damaged
-from .layout import STATE, label
+from .layout import STATE, run_file
 from .seal import read_sealed_json
 
 FINISHED = ("done", "grokked", "diverged")
@@ -57,24 +57,36 @@ class State:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> State:
         """Raises TypeError or ValueError when `plain` is not a state."""
-        missing = [f.name for f in dataclasses.fields(cls) if f.name not in plain and f.name != "reason"]
+        missing = _REQUIRED - plain.keys()
         if missing:
-            raise ValueError(f"{', '.join(missing)} missing")
-        state = cls(**plain)
-        kinds: dict[str, Any] = {"epoch": int, "rows": int, "serial": int, "seconds": (int, float), "summary": dict}
-        kinds |= {"kept": list, "added": list, "reason": str}
-        for name, kind in kinds.items():
-            if not isinstance(getattr(state, name), kind):
-                raise TypeError(f"{name} is {getattr(state, name)!r}")
-        return state
+            raise ValueError(f"{', '.join(sorted(missing))} missing")
+        for name, kind in _KINDS.items():
+            if name in plain and not isinstance(plain[name], kind):
+                raise TypeError(f"{name} is {plain[name]!r}")
+        return cls(**plain)
+
+
+_KINDS: dict[str, Any] = {
+    "status": str,
+    "epoch": int,
+    "seconds": (int, float),
+    "rows": int,
+    "serial": int,
+    "kept": list,
+    "added": list,
+    "summary": dict,
+    "reason": str,
+}
+_REQUIRED = _KINDS.keys() - {"reason"}
 
 
 def read_state(run: Path) -> State:
-    plain = read_sealed_json(run / STATE, label(run / STATE))
+    path, label = run_file(run, STATE)
+    plain = read_sealed_json(path, label)
     try:
         return State.from_dict(plain)
     except (TypeError, ValueError) as error:
-        raise damaged(run / STATE, error) from error
+        raise damaged(path, error) from error
 
 
 def _finite(value: Any) -> Any:
