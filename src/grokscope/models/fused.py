@@ -78,16 +78,7 @@ class Fused(Tables):
             seen = AtQuery(*(t.unsqueeze(-2) for t in found))
         else:
             seen, values = self._attend(weights, inputs, frozen), self._values_with_query(weights, inputs)
-        loss = mean_cross_entropy(
-            values,
-            seen.attention.flatten(-2),
-            reads or inputs.for_heads(self.heads),
-            *_behind_attention(weights),
-            labels,
-            self.readout_scale,
-            self._before_mlp,
-            once=True,
-        )
+        loss = mean_cross_entropy(*self._read_out(weights, values, seen, reads or inputs, labels), once=True)
         return loss, Output(self._deferred_logits(weights, inputs, frozen=frozen), *seen)
 
     def fused_eval(
@@ -102,15 +93,7 @@ class Fused(Tables):
         detail: bool = False,
     ) -> Output:
         seen, values = self._attend(weights, inputs, frozen, offset), self._values_with_query(weights, inputs)
-        loss, correct = evaluate_readout(
-            values,
-            seen.attention.flatten(-2),
-            reads or inputs.for_heads(self.heads),
-            *_behind_attention(weights),
-            labels,
-            self.readout_scale,
-            self._before_mlp,
-        )
+        loss, correct = evaluate_readout(*self._read_out(weights, values, seen, reads or inputs, labels))
         logits = self._deferred_logits(weights, inputs, frozen=frozen, offset=offset)
         out = Output(logits, *seen, loss=loss, correct=correct)
         if not detail:
@@ -121,6 +104,19 @@ class Fused(Tables):
         pooled = [pool(own, attention[:, head], inputs) for head, own in enumerate(tables)]
         apart = [distances(own, h, inputs) for own, h in zip(tables, pooled, strict=True)]
         return out.replace(pooled=torch.stack(pooled, 1), distance=torch.stack(apart, 1))
+
+    def _read_out(
+        self, weights: dict[str, Tensor], values: Tensor, seen: AtQuery, plan: Plan, labels: Tensor
+    ) -> tuple[Tensor, Tensor, Plan, Tensor, Tensor, Tensor, Tensor, float, Normalise | None]:
+        """The arguments of the readout's loss and evaluation, with all heads as one.
+
+        plan   of all heads, or of one: then it is expanded here
+        """
+        attention = seen.attention.flatten(-2)
+        if plan.row.shape[-1] != attention.shape[-1]:
+            plan = plan.for_heads(self.heads)
+        W_in, W_out, W_U = (weights[name] for name in ("W_in", "W_out", "W_U"))
+        return values, attention, plan, W_in, W_out, W_U, labels, self.readout_scale, self._before_mlp
 
     @property
     def _before_mlp(self) -> Normalise | None:
@@ -152,7 +148,3 @@ class Fused(Tables):
 
         given = {name: tensor for name, tensor in how.items() if tensor is not None}
         return partial(vmap(logits) if weights["W_E"].ndim > 2 else logits, weights, plan, given)
-
-
-def _behind_attention(weights: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    return weights["W_in"], weights["W_out"], weights["W_U"]
