@@ -129,3 +129,8 @@ def test_few_arms_are_compared_two_at_a_time() -> None:
     assert lines[1] == "b: median 500 epochs (400 to 500), 2 of 3 runs grokked."
     assert lines[2].startswith("a against b: log-rank p = ")
     assert len(lines) == 3
+
+
+def test_a_p_value_is_never_zero():
+    assert report_arms._p(0.0) == "p < 1e-300"
+    assert report_arms._p(0.0421) == "p = 0.0421"

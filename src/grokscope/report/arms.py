@@ -34,9 +34,14 @@ def statistics(table: pd.DataFrame, summary: pd.DataFrame) -> list[str]:
     if len(summary) > 1:
         for pair in compare(table, "arm").pairs.itertuples():
             lines.append(
-                f"{pair.arm} against {pair.other}: log-rank p = {pair.p:.3g}, {pair.p_holm:.3g} after Holm's correction."
+                f"{pair.arm} against {pair.other}: log-rank {_p(pair.p)}, {pair.p_holm:.3g} after Holm's correction."
             )
     return lines
+
+
+def _p(value: float) -> str:
+    """A p-value; one that is 0 in floating point is below the smallest number."""
+    return f"p = {value:.3g}" if value > 0 else "p < 1e-300"
 
 
 def _overview(table: pd.DataFrame, summary: pd.DataFrame) -> list[str]:
@@ -54,7 +59,7 @@ def _overview(table: pd.DataFrame, summary: pd.DataFrame) -> list[str]:
         )
     test = log_rank_of_arms(table, "arm")
     lines.append(
-        f"Log-rank test between all arms: χ² = {test.chi2:,.4g} with {test.freedom} degrees of freedom, p = {test.p:.3g}. "
+        f"Log-rank test between all arms: χ² = {test.chi2:,.4g} with {test.freedom} degrees of freedom, {_p(test.p)}. "
         f"Arms are compared with each other, two at a time, where there are at most {DRAWN}; --where selects runs."
     )
     return lines
