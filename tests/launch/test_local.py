@@ -208,3 +208,12 @@ def test_devices():
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="no CUDA device"):
             resolve_device("cuda")
+
+
+def test_a_finished_run_is_returned_however_little_memory_is_free(tiny, tmp_path, monkeypatch):
+    (run,) = train(tiny, runs=tmp_path)
+    monkeypatch.setattr(training, "free_memory", lambda device: 1)
+    for configs, again in (([replace(tiny, seed=1)], False), ([tiny], True)):
+        with pytest.raises(ConfigError, match="of memory, and 1 B are free on cpu"):
+            train_all(configs, runs=tmp_path, again=again)
+    assert train(tiny, runs=tmp_path) == [run]

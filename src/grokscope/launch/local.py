@@ -81,16 +81,17 @@ def train_all(
         raise ConfigError("seeds", "no runs requested")
     if (dtype := torch.get_default_dtype()) != torch.float32:
         raise ConfigError("precision", f"weights are float32, but torch.get_default_dtype() is {dtype}")
-    check_fits(wanted.values(), place, free_memory(place))
     check_writable(runs)
     for config in wanted.values():  # runs that are referred to must exist and match
         teacher_of(config, runs)
         if not _has_begun(Path(runs) / config.id):
             origin_of(config, runs)
     if again:
+        check_fits(wanted.values(), place, free_memory(place))
         deleted = delete_runs(Path(runs) / id for id in wanted)
         print(f"deleted {deleted} stored run{'s' * (deleted != 1)}; training from scratch", file=sys.stderr)
     left = [wanted[id] for id in remaining(wanted, runs)]
+    check_fits(left, place, free_memory(place))  # a finished run is returned on any machine
     failures: list[tuple[Job, Exception]] = []
     while left:
         busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures)
@@ -125,7 +126,7 @@ def _train_rest(
     stats: TrainingStats,
     failures: list[tuple[Job, Exception]],
 ) -> list[RunConfig]:
-    """Train these runs; returns those that other processes train. None if training is interrupted."""
+    """Train these runs; returns those that other processes train, or an empty list if training is interrupted."""
     cores, free = usable_cores(), free_memory(device)
     notes: Notes = {}
     workers = plan_workers(configs, device, cores, lanes)

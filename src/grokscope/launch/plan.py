@@ -27,7 +27,7 @@ T = TypeVar("T")
 SAMPLE = 1024
 """Weights for which the size of an optimizer's state is asked."""
 ACTIVATIONS_KEPT = 4
-"""Of the estimated activations one in so many is needed at the least; measured on ten kinds of run."""
+"""Of the estimated activations, about one in so many is needed at the least."""
 
 MOST_LANES = 512
 """Maximum number of lanes of a fleet on a GPU."""
@@ -103,7 +103,7 @@ def lane_bytes(config: RunConfig) -> int:
 
 
 def least_bytes(config: RunConfig) -> int:
-    """Estimated memory that a run needs at the least, from its settings alone: right to about a factor of four.
+    """Estimated memory that a run needs at the least, from its settings alone: an order of magnitude.
 
     Weights, gradients, the state of the optimizer and of the filter, and the data are counted once; of the activations a
     quarter, since fused operations keep only some, and evaluations are done in blocks.
