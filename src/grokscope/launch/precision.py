@@ -1,4 +1,4 @@
-"""The precision "auto": TF32 on a GPU that has it. It leaves the distribution of grokking times as it is in float32 (`speed-bf16`)."""
+"""The precision "auto": TF32 on a GPU that has it, which leaves grokking times distributed as in float32 (`speed-bf16`)."""
 
 from __future__ import annotations
 
