@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +11,8 @@ import typer
 
 from ..errors import ConfigError, StoreError
 from .app import Json, Runs, app
-
-MANY = 20
-"""Number of runs from which a progress bar is shown."""
+from .choice import progress_bar
+from .printing import to_json
 
 
 @app.command()
@@ -60,16 +58,18 @@ def check(
     paths = _chosen(folder, run)
     verify = repair_run if repair else check_run
     found = []
-    for path in _with_progress(paths):
-        checked = verify(path, _id_of)
-        found.append(
-            {
-                "id": checked.id,
-                "problems": checked.problems,
-                "advice": checked.advice,
-                "repaired": checked.repaired,
-            }
-        )
+    with progress_bar() as advance:
+        for number, path in enumerate(paths):
+            advance("checking", number, len(paths))
+            checked = verify(path, _id_of)
+            found.append(
+                {
+                    "id": checked.id,
+                    "problems": checked.problems,
+                    "advice": checked.advice,
+                    "repaired": checked.repaired,
+                }
+            )
     _finish(found, "run", as_json)
 
 
@@ -77,7 +77,7 @@ def _finish(found: list[dict[str, Any]], kind: str, as_json: bool) -> None:
     """Print what was found and exit with 1 if anything is damaged."""
     damaged = [one for one in found if one["problems"]]
     if as_json:
-        print(json.dumps(found, indent=1))
+        print(to_json(found))
     else:
         for one in found:
             if one["problems"]:
@@ -139,17 +139,3 @@ def _check_results(folder: Path) -> list[dict[str, Any]]:
             problems, advice = [str(error)], f"grokscope reproduce {experiment} --{scale} writes them again"
         found.append({"id": f"{experiment}/{scale}", "problems": problems, "advice": advice, "repaired": ""})
     return found
-
-
-def _with_progress(paths: list[Path]) -> Iterable[Path]:
-    """The paths, with a progress bar on a terminal if there are many."""
-    if len(paths) < MANY or not sys.stderr.isatty():
-        return paths
-
-    def tracked() -> Iterator[Path]:
-        from rich.console import Console
-        from rich.progress import track
-
-        yield from track(paths, "checking", console=Console(stderr=True), transient=True)
-
-    return tracked()
