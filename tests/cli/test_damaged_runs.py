@@ -207,3 +207,11 @@ def summary_without_grokking() -> dict[str, object]:
 
     columns = {"epoch": [0, 50, 200], "train_accuracy": [0.0, 1.0, 1.0], "test_accuracy": [0.0, 0.1, 0.2]}
     return summary_of(columns)
+
+
+def test_a_damaged_run_hides_no_column(run, runs):
+    """Columns are the settings in which the readable runs differ."""
+    DAMAGE["state.json, one bit"](runs / BAD)
+    header, *rows = run("runs", "--runs", runs)[1].splitlines()[:4]
+    assert header.split()[1:5] == ["task.kind", "optim.lr", "prior.beta", "log.keep"]
+    assert [row.split()[2] for row in rows if BAD not in row] == ["0.01", "0.001"]

@@ -90,11 +90,11 @@ def runs(
     criterion = parse_criterion(threshold, clock, window)
     check_status(status)
     wanted = parse_sets(where, "--where")
-    found = [run for run in list_runs(folder) if status in (None, run.status)]
-    if wanted:
-        # Whether a damaged run has the settings is unknown: it is listed, so that it does not vanish.
-        found = [run for run in found if run.problem or matches(run, wanted)]
     with no_collection():
+        found = [run for run in list_runs(folder) if status in (None, run.status)]
+        if wanted:
+            # Whether a damaged run has the settings is unknown: it is listed, so that it does not vanish.
+            found = [run for run in found if run.problem or matches(run, wanted)]
         if as_json:
             print(to_json(as_objects(found, criterion)))
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 6
 """Most settings shown in a table of runs; the seed is the last of them."""
+_ABSENT = object()
 LEFT = ("run", "status")
 """Columns that are aligned to the left."""
 
@@ -61,16 +61,16 @@ def table_of_runs(found: Sequence[RunInfo], criterion: Criterion | None = None) 
         print("no runs", file=sys.stderr)
         return
     times, problems = _times(found, criterion)
-    flat = [flatten(settings) for settings in _varying([run.config for run in found])]
-    differing = _differing(flat)
-    differing, hidden = differing[-COLUMNS:], differing[:-COLUMNS]
+    columns = _differing([run.config for run in found if run.config])  # a damaged run has no settings
+    differing, hidden = list(columns)[-COLUMNS:], list(columns)[:-COLUMNS]
+    settings = zip(*([str(value) for value in columns[name]] for name in differing), strict=True)
     rows = [["run", *differing, "status", "epoch", "t_mem", "t_grok", "train", "test"]]
-    for run, settings in zip(found, flat, strict=True):
+    for run in found:
         own = times.get(run.id)
         word = unreached_word(run.status if own else "damaged")
         when = [word if epoch is None else str(epoch) for epoch in ((own.t_mem, own.t_grok) if own else (None, None))]
         shares = [_share(run.summary.get(key)) for key in ("train_accuracy", "test_accuracy")]
-        shown = (str(settings.get(name, "")) for name in differing)
+        shown = next(settings) if run.config and differing else [""] * len(differing)
         rows.append([run.id, *shown, run.status, str(run.epoch), *when, *shares])
     _print_aligned(rows)
     print(f"t_mem: {criterion.describe('train accuracy')}; t_grok: {criterion.describe('test accuracy')}")
@@ -104,29 +104,23 @@ def _name(problems: dict[str, str]) -> None:
         print(line, file=sys.stderr)
 
 
-def _varying(configs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The components that are not the same in all configs, and the seed: thousands of runs differ in a few settings."""
-    known = [config for config in configs if config]  # a damaged run has none
-    same = {
-        name
-        for name, value in (known[0] if known else {}).items()
-        if name != "seed" and [config.get(name, known) for config in known].count(value) == len(known)
-    }
-    return [{name: value for name, value in config.items() if name not in same} for config in configs]
+def _differing(tables: Sequence[dict[str, Any]], prefix: str = "") -> dict[str, list[Any]]:
+    """The settings that all runs have and in which they differ, the kinds of components, and the seed, each with its values run
+    by run.
 
-
-def _differing(flat: Sequence[dict[str, Any]]) -> list[str]:
-    """The settings in which runs differ, and the seed."""
-    counts = Counter(chain.from_iterable(flat))
-    common = [n for n, count in counts.items() if n == "seed" or n.endswith(".kind") or count == len(flat)]
-    return [n for n in common if n == "seed" or _vary([settings.get(n) for settings in flat])]
-
-
-def _vary(values: list[Any]) -> bool:
-    """Whether values differ as they are printed."""
-    if len(set(map(type, values))) == 1 and values.count(values[0]) == len(values):
-        return False  # decided without printing thousands of values
-    return len(set(map(str, values))) > 1
+    Component by component: thousands of runs differ in a few settings.
+    """
+    columns: dict[str, list[Any]] = {}
+    for name in dict.fromkeys(chain.from_iterable(tables)):
+        values = [table.get(name, _ABSENT) for table in tables]
+        kinds = set(map(type, values))
+        if len(kinds) == 1 and name != "seed" and values.count(values[0]) == len(values):
+            continue
+        if dict in kinds:  # a component; runs without it have none of its settings
+            columns |= _differing([value if type(value) is dict else {} for value in values], f"{prefix}{name}.")
+        elif name == "seed" or ((name == "kind" or object not in kinds) and len(set(map(str, values))) > 1):
+            columns[f"{prefix}{name}"] = ["" if value is _ABSENT else value for value in values]
+    return columns
 
 
 def _print_aligned(rows: Sequence[Sequence[str]]) -> None:

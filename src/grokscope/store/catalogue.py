@@ -49,7 +49,7 @@ class RunInfo:
 
 def read_run(path: str | Path) -> RunInfo:
     """The run in one folder; StoreError if it is damaged."""
-    path = Path(path)
+    path = path if isinstance(path, Path) else Path(path)  # making one anew takes longer than reading a small file
     config, manifest = read_description(path)
     state = read_state(path)
     status = state.status
