@@ -1,5 +1,5 @@
-"""A plain ReLU MLP for vectors: four layers for MNIST (grokking tickets, App. B.1), two for sparse parity (Merrill et al. 2023), four
-of different widths for the polynomial regression of the grokking-tickets code.
+"""A plain ReLU MLP for vectors: four layers for MNIST (grokking tickets, App. B.1), two for sparse parity (Merrill et al. 2023),
+four of different widths for the polynomial regression of the grokking-tickets code.
 
 Weights start at N(0, κ/√d_in), biases at 0. Omnigrok (Liu et al. 2023) makes MNIST grok by multiplying PyTorch's uniform
 initial weights by 8; their standard deviation is 1/√(3 d_in), so that is κ = 8/√3 ≈ 4.6 here.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -43,7 +44,7 @@ def mask_entropy(run: StoredRun) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _sides(mask: dict[str, Tensor], classes: int) -> dict[str, Bool[Tensor, "dimension operand"]]:
+def _sides(mask: Mapping[str, Tensor], classes: int) -> dict[str, Bool[Tensor, "dimension operand"]]:
     """The masks of embedding and unembedding, one row per dimension. The operands are the first tokens, one per class."""
     found = {"W_E": mask["W_E"][:classes].T} if "W_E" in mask else {}
     return found | ({"W_U": mask["W_U"]} if "W_U" in mask else {})
