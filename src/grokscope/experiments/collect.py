@@ -23,6 +23,7 @@ from ..store import RunInfo, read_metrics
 from ..thresholds import reaches
 from ..tickets.base import FromRun
 from .base import origins
+from .collected import Finished, collect_named
 
 if TYPE_CHECKING:
     from ..store.results import Results
@@ -41,9 +42,12 @@ ONE_SEED = ("masks", "neurons")
 
 
 def run_rows(
-    runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT
+    runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT, collected: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The table of runs and the thinned curves."""
+    """The table of runs and the thinned curves.
+
+    collected   registered numbers that become columns as well; see `collected.py`
+    """
     rows, curves = [], []
     by_id = {run.id: run for run in runs}
     for run, arm in zip(runs, arms, strict=True):
@@ -55,6 +59,7 @@ def run_rows(
             "t_total": None if row["t_grok"] is None else before + row["t_grok"],
             "t_total_end": before + row["epoch"],
         }
+        row |= collect_named(tuple(collected), Finished(run, metrics, by_id))
         rows.append(row)
         curves.append(thin(metrics, row["t_grok"]).assign(run=run.id))
     table = pd.DataFrame(rows)
