@@ -19,9 +19,7 @@ EARLY = 2000
 """Epoch of Figure 8's early weights, at a learning rate of 0.001; at a larger one so much earlier."""
 
 FIRST_80 = Clock("t_first_80", name="first crossing of 80 %")
-TAU_80 = Clock(
-    "t_first_80", "", show="{:,.2f}".format, name="τ_grok, first crossings of 80 %", over="t_mem_first_80"
-)
+TAU_80 = Clock("t_first_80", "", show="{:,.2f}".format, name="τ_grok, first crossings of 80 %", over="t_mem_first_80")
 LOSS_FELL = Clock("t_loss_10", name="first test loss of 0.1 or less")
 
 

@@ -139,7 +139,8 @@ LATE = "tickets taken after"
 
 
 def late_tickets(results: Results) -> Sequence[Case]:
-    """The tickets of each network that were taken after it generalised, by the median of their times, against the network itself."""
+    """The tickets of each network that were taken after it generalised, by the median of their times, against the network "
+    "itself."""
     late = taken(results.runs, after=True)
     time = late[FIRST_95.time].astype(float).fillna(np.inf).groupby(late["seed"]).median()
     last = late["epoch"].groupby(late["seed"]).max()

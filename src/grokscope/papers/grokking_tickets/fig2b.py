@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...experiments.base import Arms, Claim, experiment
+from ...experiments.base import Arms, Claim, experiment, kept
 from ...experiments.clocks import FIRST_95
 from ...experiments.rules import InEach, Sooner
 from ...models.ticket_transformer import TicketTransformer
-from .common import DENSE, LAYER_WISE, MLP, PAIRED, PAPER, SEEDS, TICKET, TO_THE_END, given, last_only, sooner_claims, ticket
-from .fig2a import GLOBAL, loss_claim
+from .common import (
+    DENSE,
+    LAYER_WISE,
+    MLP,
+    PAIRED,
+    PAPER,
+    SEEDS,
+    TICKET,
+    TO_THE_END,
+    given,
+    last_only,
+    sooner_claims,
+    ticket,
+)
+from .fig2a import GLOBAL, LAYERS, loss_claim
 from .fig5 import NORM
 
 TRANSFORMER = replace(MLP, model=TicketTransformer(), optim=replace(MLP.optim, lr=3e-3), epochs=8000)
@@ -52,15 +65,13 @@ experiment(
     title="Tickets on the transformer, authors' settings",
     question="Does the ticket of the authors' transformer generalise without the delay when all weights are pruned together?",
     base=OF_THE_CODE,
-    arms=last_only(
-        {"dense": TO_THE_END, GLOBAL: ticket(scope="global"), "layer-wise ticket": ticket()} | GLOBAL_NORM
-    ),
+    arms=last_only({"dense": TO_THE_END, GLOBAL: ticket(scope="global"), LAYERS: ticket()} | GLOBAL_NORM),
     seeds=SEEDS,
     settings="authors'",
     differs="runs that start from a ticket or from a scaled network stop when 99 % test accuracy has held for 100 epochs; the "
     "layer-wise ticket is ours, for comparison",
     quick={"epochs": 2000, "optim.lr": 1e-2, "model.d": 48, "log.every": 20},
-    quick_arms={arm: {} for arm in ("dense", GLOBAL, "layer-wise ticket")},
+    quick_arms=kept(("dense", GLOBAL, LAYERS)),
     quick_seeds=2,
     claims=[
         *sooner_claims(GLOBAL),
@@ -70,7 +81,7 @@ experiment(
             name="scope",
             statement="Pruning all weights together gives a faster ticket than pruning each matrix.",
             text=f"t_gen of the global ticket against the layer-wise one's. {PAIRED}",
-            rule=given(Sooner(GLOBAL, "layer-wise ticket", FIRST_95)),
+            rule=given(Sooner(GLOBAL, LAYERS, FIRST_95)),
             of="ours",
         ),
     ],

@@ -1,7 +1,7 @@
 """Figures 2d and 14a: polynomial regression. Accuracy is R², t_gen at R² = 0.95.
 
-Ours is the committee machine of Kumar et al. (2023), whom the paper follows. The authors' code has a ReLU MLP of 40, 48 and 500 units
-without biases, 100 examples (the only number it gives) and AdamW.
+Ours is the committee machine of Kumar et al. (2023), whom the paper follows. The authors' code has a ReLU MLP of 40, 48 and
+500 units without biases, 100 examples (the only number it gives) and AdamW.
 """
 
 from __future__ import annotations
@@ -58,7 +58,11 @@ SIZES = {"100 examples": 100, "400 examples": 400}
 ARMS: Arms = {}
 for _name, _size in SIZES.items():
     ARMS[f"{_name}, dense"] = {"task.train_size": _size, **TO_THE_END}
-    ARMS[f"{_name}, ticket"] = {"task.train_size": _size, **ticket(run=f"@{_name}, dense", scope="global"), **TO_THE_END}
+    ARMS[f"{_name}, ticket"] = {
+        "task.train_size": _size,
+        **ticket(run=f"@{_name}, dense", scope="global"),
+        **TO_THE_END,
+    }
 
 
 def _each(clock: Clock) -> InEach:

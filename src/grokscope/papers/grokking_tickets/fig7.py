@@ -39,11 +39,10 @@ experiment(
         Claim(
             name="correlates",
             statement="The change of the subnetwork correlates strongly with the change of test accuracy.",
-            text="Spearman's rank correlation of Jaccard distance and change of test accuracy over the intervals after memorisation, "
+            text="Spearman's rank correlation of Jaccard distance and change of test accuracy over the intervals after "
+            "memorisation, "
             "one value per run: agrees for a layer if the interval of its mean lies above 0.5, disagrees if below.",
-            rule=InEach(
-                {layer: WithinRange(f"rank correlation, {layer}", "dense", 0.5, 1.01) for layer in LAYERS}
-            ),
+            rule=InEach({layer: WithinRange(f"rank correlation, {layer}", "dense", 0.5, 1.01) for layer in LAYERS}),
         ),
     ],
     pictures={"accuracy": "train-test", "structure": "gt-structure"},
