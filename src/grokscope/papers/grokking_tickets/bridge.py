@@ -24,9 +24,8 @@ BOTTLENECKS = list(REGIMES)[:2]
 
 
 SLACK = (
-    "In each regime: agrees if the interval of the time ratio to the whole ticket ends below 1.25, disagrees if it lies above, "
-    "given that "
-    "the dense network generalised."
+    "In each regime: agrees if the interval of the time ratio to the whole ticket ends below 1.25, disagrees if it lies "
+    "above, given that the dense network generalised."
 )
 
 experiment(
@@ -45,9 +44,8 @@ experiment(
         Claim(
             name="gain",
             statement="The whole ticket groks sooner than the dense network.",
-            text="In each regime, t_gen of the one against the other's: agrees if the paired permutation test finds it lower (p < "
-            "0.05), given "
-            "that the dense network generalised.",
+            text="In each regime, t_gen of the one against the other's: agrees if the paired permutation test finds it "
+            "lower (p < 0.05), given that the dense network generalised.",
             rule=in_regimes(given(Sooner("whole ticket", "dense", FIRST_95)), BOTTLENECKS),
             of="ours",
         ),
@@ -68,9 +66,8 @@ experiment(
         Claim(
             name="step-0",
             statement="Before the first step the ticket's attention is already nearer to the informative tokens.",
-            text="In each regime, D at step 0 in the ticket of attention against the dense network, Wilcoxon's signed ranks over "
-            "paired "
-            "seeds (p < 0.05), given that the dense network generalised.",
+            text="In each regime, D at step 0 in the ticket of attention against the dense network, Wilcoxon's signed "
+            "ranks over paired seeds (p < 0.05), given that the dense network generalised.",
             rule=in_regimes(given(Less("D_start", "ticket of attention", "dense")), BOTTLENECKS),
             of="ours",
         ),

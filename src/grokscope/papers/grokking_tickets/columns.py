@@ -10,12 +10,28 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from ...experiments.base import Case
-from ...experiments.clocks import FIRST_95, Clock
+from ...experiments.clocks import FIRST_95, MEMORISED_95, NotRunError
 from ...experiments.columns import Compute, column
 from ...experiments.rules import Sooner
 
 if TYPE_CHECKING:
     from ...store.results import Results
+
+
+
+def _times(runs: pd.DataFrame, column: str) -> pd.Series:
+    if column not in runs:
+        raise NotRunError(f"column {column}")
+    return pd.to_numeric(runs[column]).astype("Float64").astype(float)
+
+
+def _probed(results: Results, name: str) -> pd.DataFrame:
+    """The table of a probe; one without rows, as where every run diverged, has no columns either."""
+    table = results.probes.get(name)
+    if table is None or table.empty:
+        raise NotRunError(f"probe {name}")
+    return table
+
 
 # ── Table 1 ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -26,7 +42,7 @@ EPOCHS = (600, 1000, 1400, 2000)
 def accuracy_at(results: Results, epoch: int) -> pd.Series:
     """Test accuracy of every run at an evaluation; runs without one there are missing."""
     there = results.curves[results.curves["epoch"] == epoch]
-    return there.set_index("run")["test_accuracy"].astype(float)
+    return there.drop_duplicates("run").set_index("run")["test_accuracy"].astype(float)
 
 
 def _accuracy(epoch: int) -> Compute:
@@ -63,8 +79,8 @@ GAIN = 0.05
 
 def _intervals(results: Results, layer: str) -> dict[str, pd.DataFrame]:
     """Of each run that has a transition: the intervals between checkpoints after memorisation."""
-    table = results.probes["jaccard"]
-    memorised = results.runs.set_index("run")["t_mem_first_95"].astype(float)
+    table = _probed(results, "jaccard")
+    memorised = _times(results.runs.set_index("run"), MEMORISED_95.time)
     found = {}
     for run, own in table[table["layer"] == layer].groupby("run"):
         after = own[own["previous"] >= memorised[run]]
@@ -100,7 +116,7 @@ for _layer in LAYERS:
 
 def _excess(layer: str) -> Compute:
     def compute(results: Results) -> pd.Series:
-        table = results.probes["mask-entropy"]
+        table = _probed(results, "mask-entropy")
         return table[table["layer"] == layer].set_index("run")["excess"].astype(float)
 
     return compute
@@ -117,12 +133,12 @@ TAKEN = "ticket at "
 """First words of the arms whose tickets are taken at a numbered epoch of the run of the arm dense."""
 
 
-def taken(runs: pd.DataFrame, *, after: bool, clock: Clock = FIRST_95) -> pd.DataFrame:
-    """The tickets taken before or after the dense run of their seed generalised."""
-    dense = runs[runs["arm"] == "dense"].set_index("seed")[clock.time].astype(float)
-    tickets = runs[runs["arm"].str.startswith(TAKEN)]
-    when = tickets["ticket.epoch"].astype(float)
-    is_after = when >= tickets["seed"].map(dense).astype(float).fillna(np.inf)
+def taken(runs: pd.DataFrame, *, after: bool) -> pd.DataFrame:
+    """The tickets taken before or after the dense run of their seed generalised, with their times as numbers."""
+    timed = runs.assign(time=_times(runs, FIRST_95.time))
+    dense = timed[timed["arm"] == "dense"].set_index("seed")["time"]
+    tickets = timed[timed["arm"].str.startswith(TAKEN)]
+    is_after = tickets["ticket.epoch"].astype(float) >= tickets["seed"].map(dense).fillna(np.inf)
     return tickets[is_after if after else ~is_after]
 
 
@@ -130,7 +146,7 @@ def taken(runs: pd.DataFrame, *, after: bool, clock: Clock = FIRST_95) -> pd.Dat
 def early_share(results: Results) -> pd.Series:
     """Of each dense run: the share of its tickets taken before it generalised that reach 95 % test accuracy."""
     early = taken(results.runs, after=False)
-    share = early[FIRST_95.time].notna().groupby(early["seed"]).mean()
+    share = early["time"].notna().groupby(early["seed"]).mean()
     dense = results.runs[results.runs["arm"] == "dense"]
     return dense.set_index("run")["seed"].map(share).astype(float)
 
@@ -142,9 +158,9 @@ def late_tickets(results: Results) -> Sequence[Case]:
     """The tickets of each network that were taken after it generalised, by the median of their times, against the network "
     "itself."""
     late = taken(results.runs, after=True)
-    time = late[FIRST_95.time].astype(float).fillna(np.inf).groupby(late["seed"]).median()
-    last = late["epoch"].groupby(late["seed"]).max()
-    one = pd.DataFrame({"seed": time.index, "arm": LATE, FIRST_95.time: time.where(np.isfinite(time)), "epoch": last})
+    time = late["time"].fillna(np.inf).groupby(late["seed"]).median()
+    columns = {FIRST_95.time: time.where(np.isfinite(time)), "epoch": late["epoch"].groupby(late["seed"]).max()}
+    one = pd.DataFrame(columns).rename_axis("seed").reset_index().assign(arm=LATE)
     dense = results.runs[(results.runs["arm"] == "dense") & results.runs["seed"].isin(time.index)]
-    both = pd.concat([one, dense[["seed", "arm", FIRST_95.time, "epoch"]].astype({FIRST_95.time: float})])
-    return Sooner(LATE, "dense", FIRST_95).found(results._replace(runs=both.reset_index(drop=True)))
+    both = pd.concat([one, dense[one.columns].astype({FIRST_95.time: float})], ignore_index=True)
+    return Sooner(LATE, "dense", FIRST_95).found(results._replace(runs=both))

@@ -53,8 +53,8 @@ DENSE: Arms = {"dense": {}}
 TO_THE_END: dict[str, Any] = {"stop.accuracy": 0.0}
 """Trained to the last epoch, whatever the test accuracy."""
 LAYER_WISE = (
-    "the code of the authors prunes all weights together, after the last of 30,000 epochs; here each matrix loses its share, when "
-    "99 % test accuracy has held for 100 epochs"
+    "the code of the authors prunes all weights together, after the last of 30,000 epochs; here each matrix loses its "
+    "share, when 99 % test accuracy has held for 100 epochs"
 )
 SEEDS = 20
 
@@ -90,8 +90,8 @@ def given(rule: Rule, arm: str = "dense", clock: Clock = FIRST_95) -> Conditiona
 
 
 PAIRED = (
-    "Agrees if the paired permutation test finds it lower (p < 0.05), given that the dense network generalised; disagrees if it is "
-    "higher, or lower by less than a tenth."
+    "Agrees if the paired permutation test finds it lower (p < 0.05), given that the dense network generalised; "
+    "disagrees if it is higher, or lower by less than a tenth."
 )
 
 

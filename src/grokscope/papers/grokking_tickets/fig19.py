@@ -24,9 +24,8 @@ REVIEWS = RunConfig(
     log=Log(every=25),
 )
 WHY = (
-    "10,000 steps over 37,500 reviews of 500 words take days of one GPU, and 25,000 of the 50,000 reviews are at hand; with 750 "
-    "reviews of "
-    "100 words no network reached 70 % test accuracy within 800 steps"
+    "10,000 steps over 37,500 reviews of 500 words take hours of one GPU, 20 seeds of dense network and ticket more than a "
+    "week; and 25,000 of the 50,000 reviews are at hand"
 )
 
 experiment(

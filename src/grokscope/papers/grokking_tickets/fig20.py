@@ -27,9 +27,9 @@ experiment(
         Claim(
             name="periodic",
             statement="The ticket's masks reflect the periodic patterns of the weights.",
-            text="Fourier entropy of the mask over the operands, dimension by dimension, less that of shuffled masks, in nats: "
-            "agrees for a "
-            f"matrix if the interval of the mean lies below −{MARGIN:g}, given that the dense network generalised.",
+            text="Fourier entropy of the mask over the operands, dimension by dimension, less that of shuffled masks, in "
+            f"nats: agrees for a matrix if the interval of the mean lies below −{MARGIN:g}, given that the dense network "
+            "generalised.",
             rule=given(
                 InEach({side: WithinRange(f"mask entropy, {side}", "grokking ticket", -4.0, -MARGIN) for side in SIDES})
             ),
@@ -37,8 +37,8 @@ experiment(
         Claim(
             name="initial",
             statement="Masks of pruning at initialisation have no periodic structure.",
-            text="The same: agrees for a method and a matrix if the interval of the mean lies within "
-            f"±{MARGIN:g}, disagrees if it lies outside.",
+            text=f"The same: agrees for a method and a matrix if the interval of the mean lies within ±{MARGIN:g}, "
+            "disagrees if it lies outside.",
             rule=InEach(
                 {
                     f"{arm}, {side}": WithinRange(f"mask entropy, {side}", arm, -MARGIN, MARGIN)
@@ -50,9 +50,8 @@ experiment(
         Claim(
             name="start",
             statement="Before the first step, the ticket is more periodic than networks pruned at initialisation.",
-            text="Input-side Fourier entropy of the pruned initial weights at epoch 0, Wilcoxon's signed ranks over paired seeds "
-            "(p < 0.05), "
-            "given that the dense network generalised.",
+            text="Input-side Fourier entropy of the pruned initial weights at epoch 0, Wilcoxon's signed ranks over "
+            "paired seeds (p < 0.05), given that the dense network generalised.",
             rule=given(InEach({arm: Less("fourier_start", "grokking ticket", arm) for arm in INITIAL})),
             of="ours",
         ),

@@ -18,9 +18,8 @@ LARGE, SMALL, STRONG, WEAK = "lr 0.01, decay 1", "lr 0.0001, decay 1", "lr 0.01,
 FEW = 0.2
 CLOCKS = {"t_gen": FIRST_95, "τ_grok": TAU_95}
 TEXT = (
-    "t_gen and τ_grok of the one against the other's, given that the network with the larger value generalised: agrees if the "
-    "paired "
-    "permutation test finds it lower (p < 0.05); disagrees if it is higher, or lower by less than a tenth."
+    "t_gen and τ_grok of the one against the other's, given that the network with the larger value generalised: agrees "
+    "if the paired permutation test finds it lower (p < 0.05); disagrees if it is higher, or lower by less than a tenth."
 )
 
 experiment(
@@ -50,8 +49,8 @@ experiment(
             name="fails",
             statement="With a learning rate of 0.001 and weight decay 1 the network fails to generalise.",
             reported="τ_grok is NaN at 0.001 (App. M), although §3.1 names this learning rate as the one of all experiments",
-            text=f"Agrees if the exact interval of the share of such runs that reach 95 % lies below {FEW:.0%}, disagrees if "
-            "above.",
+            text=f"Agrees if the exact interval of the share of such runs that reach 95 % lies below {100 * FEW:.0f} %, disagrees "
+            "if above.",
             rule=ShareAtMost("lr 0.001, decay 1", FEW, FIRST_95),
         ),
         Claim(

@@ -81,8 +81,8 @@ experiment(
     arms=AUTHORS,
     seeds=SEEDS,
     settings="authors'",
-    differs="the cross-entropy is computed in float32, not float64; the layer-wise ticket and the longer dense run are ours, for "
-    "comparison",
+    differs="the cross-entropy is computed in float32, not float64; the layer-wise ticket and the longer dense run are "
+    "ours, for comparison",
     quick=QUICK,
     quick_arms=kept(("dense", GLOBAL, LAYERS)),
     quick_seeds=2,
@@ -93,8 +93,8 @@ experiment(
         Claim(
             name="stable",
             statement="The ticket is sooner on the stable clock too: 95 % test accuracy from then on until the last epoch.",
-            text="The epoch from which test accuracy never falls below 95 % again, against a dense run that trains on for twice as "
-            f"long. {PAIRED}",
+            text="The epoch from which test accuracy never falls below 95 % again, against a dense run that trains on "
+            f"for twice as long. {PAIRED}",
             rule=given(Sooner(GLOBAL, LONGER, STABLE_95)),
             of="ours",
         ),

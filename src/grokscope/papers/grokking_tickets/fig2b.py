@@ -68,8 +68,8 @@ experiment(
     arms=last_only({"dense": TO_THE_END, GLOBAL: ticket(scope="global"), LAYERS: ticket()} | GLOBAL_NORM),
     seeds=SEEDS,
     settings="authors'",
-    differs="runs that start from a ticket or from a scaled network stop when 99 % test accuracy has held for 100 epochs; the "
-    "layer-wise ticket is ours, for comparison",
+    differs="runs that start from a ticket or from a scaled network stop when 99 % test accuracy has held for 100 "
+    "epochs; the layer-wise ticket is ours, for comparison",
     quick={"epochs": 2000, "optim.lr": 1e-2, "model.d": 48, "log.every": 20},
     quick_arms=kept(("dense", GLOBAL, LAYERS)),
     quick_seeds=2,

@@ -26,9 +26,8 @@ experiment(
     base=MLP,
     arms=DENSE | TICKETS | GLOBAL,
     seeds=2 * SEEDS,
-    differs="the authors prune all weights together, after the last of 30,000 epochs; here both kinds of tickets are taken when "
-    "99 % "
-    "test accuracy has held for 100 epochs",
+    differs="the authors prune all weights together, after the last of 30,000 epochs; here both kinds of tickets are "
+    "taken when 99 % test accuracy has held for 100 epochs",
     quick=QUICK,
     quick_arms=kept(("dense", "rate 0.3", "rate 0.6", "rate 0.7", "rate 0.8", "rate 0.9", "global rate 0.7")),
     quick_seeds=2,
@@ -37,8 +36,8 @@ experiment(
             name="optimum",
             statement="τ_grok is lowest at a pruning rate of 0.7.",
             reported="minimum of τ_grok at 0.7 (Figure 3a)",
-            text="The best of the other rates is chosen on one half of the seeds, and τ_grok at 0.7 compared with it on the other. "
-            f"{PAIRED}",
+            text="The best of the other rates is chosen on one half of the seeds, and τ_grok at 0.7 compared with it on "
+            f"the other. {PAIRED}",
             rule=InEach(
                 {
                     scope: given(
@@ -58,9 +57,8 @@ experiment(
         Claim(
             name="memorisation",
             statement="Memorising takes longer the more is pruned.",
-            text="Agrees if the interval of Spearman's ρ of t_mem and the pruning rate over all tickets, by bootstrap over seeds, "
-            "lies "
-            "above 0; disagrees if below.",
+            text="Agrees if the interval of Spearman's ρ of t_mem and the pruning rate over all tickets, by bootstrap "
+            "over seeds, lies above 0; disagrees if below.",
             rule=InEach(
                 {
                     scope: Correlated(
@@ -95,9 +93,8 @@ experiment(
         Claim(
             name="too-much",
             statement="At a rate that is too large (0.9) the ticket cannot generalise.",
-            text=f"Agrees if the exact interval of the share of tickets that reach 95 % lies below {FEW_SHARE:.0%}, given that "
-            "the dense "
-            "network generalised; disagrees if above.",
+            text=f"Agrees if the exact interval of the share of tickets that reach 95 % lies below {100 * FEW_SHARE:.0f} %, given "
+            "that the dense network generalised; disagrees if above.",
             rule=given(
                 InEach({scope: ShareAtMost(name.format(0.9), FEW_SHARE, FIRST_95) for scope, name in SCOPES.items()})
             ),

@@ -32,24 +32,23 @@ experiment(
         Claim(
             name="before",
             statement="Tickets taken before the network generalised do not fully generalise.",
-            text="Of each network, the share of its tickets taken before its t_gen that reach 95 % test accuracy: agrees if the "
-            "interval "
-            "of the mean over networks lies below 20 %, disagrees if above.",
+            text="Of each network, the share of its tickets taken before its t_gen that reach 95 % test accuracy: agrees "
+            "if the interval of the mean over networks lies below 20 %, disagrees if above.",
             rule=WithinRange("early tickets that generalise", "dense", -1.0, 0.2),
         ),
         Claim(
             name="corresponds",
             statement="How well such a ticket generalises corresponds to the test accuracy of its network at that epoch.",
-            text="Agrees if the interval of Spearman's ρ of the two, over all tickets and by bootstrap over networks, lies above "
-            "0.",
+            text="Agrees if the interval of Spearman's ρ of the two, over all tickets and by bootstrap over networks, "
+            "lies above 0.",
             rule=Correlated("origin_accuracy", "best_test_accuracy", 1, list(TICKETS), cluster="seed"),
         ),
         Claim(
             name="after",
             statement="Tickets taken after the network generalised generalise sooner than it did.",
-            text="Of each network, the median t_gen of its tickets taken after its own t_gen, against that t_gen. Agrees if the "
-            "paired "
-            "permutation test over networks finds it lower (p < 0.05); disagrees if it is higher, or lower by less than a tenth.",
+            text="Of each network, the median t_gen of its tickets taken after its own t_gen, against that t_gen. Agrees "
+            "if the paired permutation test over networks finds it lower (p < 0.05); disagrees if it is higher, or lower "
+            "by less than a tenth.",
             rule=Custom("tickets taken after the network generalised, one unit per network", late_tickets),
         ),
     ],

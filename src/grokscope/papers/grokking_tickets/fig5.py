@@ -58,9 +58,8 @@ experiment(
         Claim(
             name="initial",
             statement="All methods of pruning at initialisation perform worse than the dense network.",
-            text="For each method, t_gen of the dense network against that of the pruned one: agrees if the paired permutation "
-            "test finds "
-            "it lower (p < 0.05); disagrees if it is higher, or lower by less than a tenth.",
+            text="For each method, t_gen of the dense network against that of the pruned one: agrees if the paired "
+            "permutation test finds it lower (p < 0.05); disagrees if it is higher, or lower by less than a tenth.",
             rule=InEach({arm: Sooner("dense", arm, FIRST_95) for arm in INITIAL}),
         ),
     ],
@@ -92,17 +91,15 @@ experiment(
         Claim(
             name="l2",
             statement="In the L2 norm dense network, ticket and controlled dense networks converge to a similar solution.",
-            text="L2 norms at epoch 30,000: agrees if those of all lie within a factor of 1.2 of the dense network's (two "
-            "one-sided "
-            "paired tests each), disagrees if one lies outside.",
+            text="L2 norms at epoch 30,000: agrees if those of all lie within a factor of 1.2 of the dense network's "
+            "(two one-sided paired tests each), disagrees if one lies outside.",
             rule=given(Alike(list(ENDED), 1.2, of_column("l2_end", "L2 norm at the last epoch"))),
         ),
         Claim(
             name="l1",
             statement="In the L1 norm they converge to different values.",
-            text="L1 norms at epoch 30,000: agrees if a permutation of the arms within seeds finds a difference (p < 0.05), "
-            "disagrees "
-            "if all are alike within a factor of 1.25.",
+            text="L1 norms at epoch 30,000: agrees if a permutation of the arms within seeds finds a difference (p < "
+            "0.05), disagrees if all are alike within a factor of 1.25.",
             rule=given(Differ(list(ENDED), of_column("l1_end", "L1 norm at the last epoch"))),
         ),
         Claim(

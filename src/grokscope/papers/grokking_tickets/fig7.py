@@ -17,9 +17,9 @@ def together_claim(what: str = "test accuracy", layers: Sequence[str] = ("all",)
     return Claim(
         name="together",
         statement=f"The subnetwork changes most while {what} rises most.",
-        text=f"After memorisation, the interval between checkpoints with the largest gain in {what} is among the quarter with the "
-        f"largest Jaccard distance (rate 0.6): agrees for a layer if so in more than {SHARE:.0%} of the runs that gain at all, "
-        "disagrees if in fewer.",
+        text=f"After memorisation, the interval between checkpoints with the largest gain in {what} is among the quarter "
+        f"with the largest Jaccard distance (rate 0.6): agrees for a layer if so in more than {100 * SHARE:.0f} % of the runs "
+        "that gain at all, disagrees if in fewer.",
         rule=InEach({layer: ShareAtLeast("dense", SHARE, column=f"together, {layer}") for layer in layers}),
     )
 
@@ -40,8 +40,8 @@ experiment(
             name="correlates",
             statement="The change of the subnetwork correlates strongly with the change of test accuracy.",
             text="Spearman's rank correlation of Jaccard distance and change of test accuracy over the intervals after "
-            "memorisation, "
-            "one value per run: agrees for a layer if the interval of its mean lies above 0.5, disagrees if below.",
+            "memorisation, one value per run: agrees for a layer if the interval of its mean lies above 0.5, disagrees "
+            "if below.",
             rule=InEach({layer: WithinRange(f"rank correlation, {layer}", "dense", 0.5, 1.01) for layer in LAYERS}),
         ),
     ],

@@ -25,9 +25,8 @@ experiment(
         Claim(
             name="early",
             statement="At 2,000 epochs the ticket's Fourier entropy is lower than the dense network's.",
-            text="Input-side Fourier entropy at 2,000 epochs (200 at ten times the learning rate), Wilcoxon's signed ranks over "
-            "paired "
-            "seeds (p < 0.05), given that the dense network generalised.",
+            text="Input-side Fourier entropy at 2,000 epochs (200 at ten times the learning rate), Wilcoxon's signed "
+            "ranks over paired seeds (p < 0.05), given that the dense network generalised.",
             rule=given(Less("fourier_early", TICKET_END, DENSE_END)),
         ),
         Claim(

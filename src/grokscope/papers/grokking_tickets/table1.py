@@ -58,9 +58,8 @@ def cells(arm_of: Mapping[str, str]) -> InEach:
 
 TABLE = "Test accuracies from the memorised solution are those of Table 1."
 CELL = (
-    "For each of the twelve cells: agrees if the interval of our mean lies within two of the paper's spreads (at least 0.05) of "
-    "the "
-    "paper's mean, disagrees if it lies outside."
+    "For each of the twelve cells: agrees if the interval of our mean lies within two of the paper's spreads (at least "
+    "0.05) of the paper's mean, disagrees if it lies outside."
 )
 ALONE = "Pruning without weight updates turns the memorising network into a generalising one."
 GENERALISED = 0.9
@@ -73,9 +72,9 @@ experiment(
     base=MLP,
     arms={arm: {**FAST, "log.every": 100, "log.keep": 400, **settings} for arm, settings in ARMS.items()},
     seeds=SEEDS,
-    differs="40 % of the pairs for training, not 50 %; scores without decay and ranked with their sign; 50 % kept without and 90 "
-    "% kept with "
-    "weight updates, not 40 %; scores learn at 0.1 without weight updates; start at epoch 400 of a run at the same learning rate",
+    differs="40 % of the pairs for training, not 50 %; scores without decay and ranked with their sign; 50 % kept "
+    "without and 90 % kept with weight updates, not 40 %; scores learn at 0.1 without weight updates; start at epoch 400 "
+    "of a run at the same learning rate",
     quick_arms=kept(("dense", *REPORTED, "EP w/o WD, from 1200", "WD, from 1200")),
     quick_seeds=2,
     claims=[
@@ -90,16 +89,15 @@ experiment(
             name="pruning-alone",
             statement=ALONE,
             reported="0.92 ± 0.06 at 2,000 epochs",
-            text=f"Agrees if the interval of the mean test accuracy of EP w/o WD at 2,000 epochs lies above {GENERALISED:g}, "
-            "disagrees if below.",
+            text="Agrees if the interval of the mean test accuracy of EP w/o WD at 2,000 epochs lies above "
+            f"{GENERALISED:g}, disagrees if below.",
             rule=WithinRange("accuracy_2000", "EP w/o WD", GENERALISED, 1.01),
         ),
         Claim(
             name="gains",
             statement="Pruning without weight updates raises the test accuracy of the network it starts from.",
-            text="For each start: test accuracy after 2,000 epochs of pruning, less that of the network it starts from. Agrees if "
-            "the "
-            "interval of the mean lies above 0.05, disagrees if below.",
+            text="For each start: test accuracy after 2,000 epochs of pruning, less that of the network it starts from. "
+            "Agrees if the interval of the mean lies above 0.05, disagrees if below.",
             rule=InEach(
                 {
                     f"from epoch {start}": WithinRange("gain", arm, 0.05, 1.0)
