@@ -183,6 +183,8 @@ class Experiment:
     """Probes of every run that are stored with the results."""
     collected: Sequence[str] = ()
     """Registered numbers of every run that are found when results are collected; see `collected.py`."""
+    thresholds: Sequence[float] = ()
+    """Accuracies at which the clocks are taken besides 99 % and 95 %, for tasks whose best accuracy is lower."""
     parts: Sequence[str] = ()
     """First words of the arms' names: figures of runs are drawn for each part separately."""
     settings: Literal["authors'", "ours"] = "ours"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis import Criterion
 from ...experiments.clocks import Clock
 from ...experiments.collected import Finished, collected
 from ...tickets.base import FromRun
@@ -13,26 +12,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LOW_LOSS = 0.1
-LEVEL = 0.8
-"""For images: with 1,000 training digits the best test accuracy lies below 90 %."""
 EARLY = 2000
 """Epoch of Figure 8's early weights, at a learning rate of 0.001; at a larger one so much earlier."""
 
-FIRST_80 = Clock("t_first_80", name="first crossing of 80 %")
-TAU_80 = Clock("t_first_80", "", show="{:,.2f}".format, name="τ_grok, first crossings of 80 %", over="t_mem_first_80")
 LOSS_FELL = Clock("t_loss_10", name="first test loss of 0.1 or less")
-
-
-@collected("t_first_80")
-def first_80(run: Finished) -> float | None:
-    """First epoch with a test accuracy of 80 %."""
-    return Criterion(threshold=LEVEL, clock="first").time(run.metrics["epoch"], run.metrics["test_accuracy"])
-
-
-@collected("t_mem_first_80")
-def memorised_80(run: Finished) -> float | None:
-    """First epoch with a training accuracy of 80 %."""
-    return Criterion(threshold=LEVEL, clock="first").time(run.metrics["epoch"], run.metrics["train_accuracy"])
 
 
 @collected("t_loss_10")

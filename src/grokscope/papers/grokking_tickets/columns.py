@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ...store.results import Results
 
 
-
 def _times(runs: pd.DataFrame, column: str) -> pd.Series:
     if column not in runs:
         raise NotRunError(f"column {column}")

@@ -10,12 +10,21 @@ from dataclasses import replace
 
 from ...config import Log, RunConfig
 from ...experiments.base import experiment
+from ...experiments.clocks import Clock, column_of
 from ...models.mlp import MLP
 from ...optim.adamw import AdamW
 from ...tasks.images import Mnist
-from .collected import FIRST_80, TAU_80
 from .common import DENSE, PAPER, SEEDS, TICKET, TO_THE_END, sooner_claims, ticket
 
+LEVEL = 0.8
+FIRST_80 = Clock(column_of("first", LEVEL), name="first crossing of 80 %")
+TAU_80 = Clock(
+    column_of("first", LEVEL),
+    end="",
+    over=column_of("first", LEVEL, "train"),
+    show="{:,.2f}".format,
+    name="τ_grok = t_gen/t_mem, first crossings of 80 %",
+)
 DIGITS = RunConfig(
     task=Mnist(train_size=1000, test_size=2000),
     model=MLP(depth=4, width=200, kappa=4.6),
@@ -48,7 +57,7 @@ experiment(
     quick={"epochs": 3000, "task.test_size": 1000, "model.width": 100},
     quick_seeds=1,
     claims=sooner_claims(clock=FIRST_80, ratio=TAU_80),
-    collected=("t_first_80", "t_mem_first_80"),
+    thresholds=(LEVEL,),
     pictures={"accuracy": "train-test"},
 )
 
@@ -67,6 +76,6 @@ experiment(
     quick={"epochs": 300, "task.test_size": 500, "model.width": 50, "log.every": 20},
     quick_seeds=1,
     claims=sooner_claims(GLOBAL, clock=FIRST_80, ratio=TAU_80),
-    collected=("t_first_80", "t_mem_first_80"),
+    thresholds=(LEVEL,),
     pictures={"accuracy": "train-test"},
 )
