@@ -96,8 +96,8 @@ def fit_power_law(
 
 
 def _minimum(exponents: Array, errors: Array) -> Array:
-    """Where each row of errors [draw, exponent] is least: the vertex of the parabola through the lowest point and its neighbours, on a
-    log scale. The exponents are spaced evenly there."""
+    """Where each row of errors [draw, exponent] is least: the vertex of the parabola through the lowest point and its neighbours,
+    on a log scale. The exponents are spaced evenly there."""
     at = errors.argmin(1).clip(1, len(exponents) - 2)
     left, middle, right = (np.take_along_axis(errors, (at + step)[:, None], 1)[:, 0] for step in (-1, 0, 1))
     curvature = left - 2 * middle + right
