@@ -64,7 +64,8 @@ def gain(results: Results) -> pd.Series:
     unpruned = runs[runs["arm"].str.partition(", ")[0] == "WD"].set_index(["start", "seed"])["run"].map(before)
     own = pd.MultiIndex.from_frame(runs[["start", "seed"]])
     found = runs["run"].map(after).to_numpy(dtype=float) - unpruned.reindex(own).to_numpy(dtype=float)
-    return pd.Series(found, runs["run"].to_numpy())
+    gains = pd.Series(found, runs["run"].to_numpy())
+    return gains[~gains.index.duplicated()]
 
 
 # ── structure ────────────────────────────────────────────────────────────────────────────────────────────────────
