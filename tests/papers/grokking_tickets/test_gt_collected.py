@@ -107,7 +107,7 @@ def test_loss_and_early_entropy_are_those_of_their_epoch(table):
 
 
 def test_names_are_checked():
-    with pytest.raises(ConfigError, match="none is called 't_lost_10'.*t_loss_10"):
+    with pytest.raises(ConfigError, match=r"none is called 't_lost_10'.*t_loss_10"):
         collected.collect_named(("t_lost_10",), None)
     with pytest.raises(ConfigError, match="registered twice"):
         collected.collected("test_seen")(lambda run: 0.0)
