@@ -111,7 +111,7 @@ def made_up(results: Path, name: str, seed: int) -> Path:
     runs["t_first_99"] = 1000 * np.exp(np.random.default_rng(seed).normal(0, 0.3, len(runs)))
     runs["t_stable_95"] = runs["t_first_99"]
     about = {"experiment": name, "scale": "full", "device": "cpu", "rules": rule_hashes(experiment)}
-    return save_results(results, Results(about, runs, runs[["run", "epoch"]]))
+    return save_results(results, Results(about, runs, runs[["run", "t_first_99"]]))
 
 
 @pytest.mark.parametrize(("flips", "cuts"), [(1, 1), pytest.param(60, 20, marks=pytest.mark.slow, id="at length")])
