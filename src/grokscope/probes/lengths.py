@@ -16,8 +16,8 @@ from .examples import accuracy, in_detail, some
 def lengths(run: StoredRun) -> pd.DataFrame:
     """Test accuracy of the same operands among more and more distractors, at every checkpoint.
 
-    Columns: `epoch`, `length` (tokens with the query, from that of training to that of the test set) and `accuracy`. The longest are
-    the run's own test sequences. Needs a run whose `task.test_distractors` are more than those of training.
+    Columns: `epoch`, `length` (tokens with the query, from that of training to that of the test set) and `accuracy`. The
+    longest are the run's own test sequences. Needs a run whose `task.test_distractors` are more than those of training.
     """
     task, seed = run.config.task, run.config.seed_for("data")
     if not isinstance(task, TableTask) or task.distractors_at_test == task.distractors:
