@@ -77,8 +77,8 @@ def norm_against_decay(runs: Sequence[RunCurves]) -> Figure:
     standard=False,
     title="D against its envelope",
     shows="Log-log line charts: divergence D over epochs, with the exponential envelope and the level δ_nec.",
-    caption="Eq. 52 says that with the oracle prior D stays under the dashed line, whose rate is β̃ = ηβ. The grey level is "
-    "δ_nec, which D must be below once a run has grokked; where D starts below it, Cor. 4.5 is empty.",
+    caption="Eq. 52 says that with the oracle prior D stays under the dashed line, whose rate is that of its first fall, "
+    "to D_0/e. The grey level is δ_nec, which D must be below once a run has grokked; where D starts below it, Cor. 4.5 is empty.",
 )
 def divergence_under_envelope(runs: Sequence[RunCurves]) -> Figure:
     """D, the exponential envelope of Eq. 52, and the level δ_nec that it has to fall below."""
