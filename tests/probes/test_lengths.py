@@ -9,6 +9,7 @@ from grokscope.config import RunConfig
 from grokscope.errors import StoreError
 from grokscope.probes.lengths import lengths
 from grokscope.tasks.modular import Modular
+from grokscope.tasks.polynomial import Polynomial
 
 P = 11
 TASK = Modular(p=P, distractors=2, test_distractors=4, alphabet=3, train_fraction=0.5)
@@ -39,7 +40,12 @@ def test_the_longest_are_the_test_set_of_the_run(made):
     assert lengths(run)["accuracy"].iloc[-1] == pytest.approx(right)
 
 
-def test_a_run_with_one_length_is_refused(made):
-    run = run_with(made, lambda tokens: tokens[:, 0], Modular(p=P, distractors=2, train_fraction=0.5))
-    with pytest.raises(StoreError, match="test_distractors"):
+def test_a_run_with_one_length_has_one(made):
+    run = run_with(made, lambda tokens: tokens[:, -5] + tokens[:, -4], replace(TASK, test_distractors=None))
+    assert lengths(run)[["length", "accuracy"]].drop_duplicates().to_dict("records") == [{"length": 5, "accuracy": 1.0}]
+
+
+def test_a_task_without_distractors_is_refused(made):
+    run = replace(made(epochs=(10,)), config=RunConfig(task=Polynomial()))
+    with pytest.raises(StoreError, match="polynomial is none"):
         lengths(run)
