@@ -1,7 +1,7 @@
 """Numbers of each run that the claims about structural inference compare, computed from its curves or its probes.
 
-Plateau: from t_mem to t_c, where the attention gradient returns, or to t_grok where it does not (`analysis/phases.py`). Values between
-two evaluations are interpolated.
+Plateau: from t_mem to t_c, where the attention gradient returns, or to t_grok where it does not (`analysis/phases.py`). Values
+between two evaluations are interpolated.
 """
 
 from __future__ import annotations
@@ -208,3 +208,21 @@ def two_longer(results: Results) -> pd.Series:
 def six_longer(results: Results) -> pd.Series:
     """At six tokens more than in training, at the last epoch."""
     return _at_length(results, 6)
+
+
+@column("D at 10 % test accuracy")
+def divergence_at_rise(results: Results) -> pd.Series:
+    """D when test accuracy first passes 10 %, between two evaluations by interpolation; missing for runs that did not grok."""
+
+    def found(row: pd.Series, curve: pd.DataFrame) -> float:
+        accuracy = curve["test_accuracy"].to_numpy(float)
+        above = np.flatnonzero(accuracy >= 0.1)
+        if pd.isna(row["t_grok"]) or not len(above):
+            return np.nan
+        place, epoch = int(above[0]), curve["epoch"].to_numpy(float)
+        if place == 0:
+            return float(curve["D"].iloc[0])
+        share = (0.1 - accuracy[place - 1]) / (accuracy[place] - accuracy[place - 1])
+        return at(curve, "D", epoch[place - 1] + share * (epoch[place] - epoch[place - 1]))
+
+    return per_run(results, found)

@@ -14,8 +14,8 @@ PAPER = RunConfig(task=Modular(alphabet=16), prior=KL(beta=0.0), precision="tf32
 epochs again. All experiments start from it, so that equal runs are trained once."""
 
 DIFFERS = (
-    "Model, optimizer, p, train fraction and clipping are those of Table G.2; the learning rate (1e-3), β (0.3 unless swept) and what a "
-    "distractor is are lost from the paper's text and ours; 15,000 epochs instead of 10,000."
+    "Model, optimizer, p, train fraction and clipping are those of Table G.2; the learning rate (1e-3), β (0.3 unless swept) and "
+    "what a distractor is are lost from the paper's text and ours; 15,000 epochs instead of 10,000."
 )
 """Which settings are not the authors', for every experiment that does not say more."""
 

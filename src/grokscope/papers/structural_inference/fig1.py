@@ -29,13 +29,15 @@ experiment(
             statement="After an initial spike the task gradient on attention collapses to a tiny residual signal.",
             text="In each regime: the mean of log10 of the lowest gradient on M between t_mem and t_grok over its peak lies below "
             "−2, that is, the gradient falls to 1/100 or less. Disagrees if it lies above.",
-            rule=InEach({arm: WithinRange("log10 of the fall of the attention gradient", arm, -12.0, -2.0) for arm in ARMS}),
+            rule=InEach(
+                {arm: WithinRange("log10 of the fall of the attention gradient", arm, -12.0, -2.0) for arm in ARMS}
+            ),
         ),
         Claim(
             name="resurgence",
             statement="The structural gradient is reactivated before grokking (phase 3).",
-            text="In each regime: in at least 80 % of the runs that grok the phase rule of `grokscope show` finds a resurgence (the "
-            "gradient rises at least twofold between its valley and t_grok); exact binomial interval.",
+            text="In each regime: in at least 80 % of the runs that grok the phase rule of `grokscope show` finds a resurgence "
+            "(the gradient rises at least twofold between its valley and t_grok); exact binomial interval.",
             rule=InEach({arm: ShareAtLeast(arm, 0.8, column="attention gradient returned") for arm in ARMS}),
         ),
     ],

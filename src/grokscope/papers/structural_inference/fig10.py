@@ -1,9 +1,9 @@
-"""Figure 10: other tasks. Addition, multiplication, three operands, permutations, among random and among constant distractors; sparse
-parity and next-token parity, whose distractors are bits.
+"""Figure 10: other tasks. Addition, multiplication, three operands, permutations, among random and among constant distractors;
+sparse parity and next-token parity, whose distractors are bits.
 
-With parity on 30 bits and 1,024 examples t_grok is t_mem: there is no wait to shorten. On 40 bits and 1,000 examples (Merrill et al.
-2023) there is one. Permutations also with attention frozen at the oracle, the positive control: where that does not generalise, routing
-is not what is missing.
+With parity on 30 bits and 1,024 examples t_grok is t_mem: there is no wait to shorten. On 40 bits and 1,000 examples (Merrill
+et al. 2023) there is one. Permutations also with attention frozen at the oracle, the positive control: where that does not
+generalise, routing is not what is missing.
 """
 
 from __future__ import annotations
@@ -74,16 +74,18 @@ experiment(
         Claim(
             name="tasks",
             statement="The KL structural prior accelerates the route on tasks where routing is the bottleneck.",
-            text="Among each kind of distractors and on each task: runs with the prior reach 99 % sooner (paired permutation test).",
+            text="Among each kind of distractors and on each task: runs with the prior reach 99 % sooner (paired permutation "
+            "test).",
             rule=in_regimes(
-                InEach({task: Sooner(f"{task}, oracle", f"{task}, no prior") for task in (*SUMS, *GROUPS)}), tuple(LITERAL)
+                InEach({task: Sooner(f"{task}, oracle", f"{task}, no prior") for task in (*SUMS, *GROUPS)}),
+                tuple(LITERAL),
             ),
         ),
         Claim(
             name="positive-control",
             statement="With attention given, permutations are learnt, so that routing is what a failure shows.",
-            text="Among each kind of distractors and for each group: at least 70 % of the runs with attention frozen at the oracle reach "
-            "99 % (exact binomial interval).",
+            text="Among each kind of distractors and for each group: at least 70 % of the runs with attention frozen at the "
+            "oracle reach 99 % (exact binomial interval).",
             rule=in_regimes(
                 InEach({task: ShareAtLeast(f"{task}, frozen oracle", 0.7) for task in GROUPS}), tuple(LITERAL)
             ),

@@ -28,22 +28,23 @@ experiment(
     seeds=20,
     parts=list(REGIMES),
     quick=QUICK,
-    quick_arms=quick_regime(
-        [arm for arm in ARMS if arm != "batch 1024"], {"batch 512": {"epochs": 2000}}
-    ),
+    quick_arms=quick_regime([arm for arm in ARMS if arm != "batch 1024"], {"batch 512": {"epochs": 2000}}),
     claims=[
         Claim(
             name="frozen",
             statement="With oracle attention frozen, the remaining MLP generalises quickly.",
-            text="In each regime: runs with frozen oracle attention reach 99 % sooner than runs that learn it (paired permutation test).",
+            text="In each regime: runs with frozen oracle attention reach 99 % sooner than runs that learn it (paired "
+            "permutation test).",
             rule=in_regimes(Sooner("frozen oracle", "full batch")),
         ),
         Claim(
             name="norm-decay",
             statement="Batch size and momentum change rates and floors, but preserve the decay of the MLP norm.",
-            text="In each regime and arm, over the runs that grok after memorising: the mean of the log ratio of the MLP norm at t_grok "
-            "to that at t_mem lies below 0.",
-            rule=in_regimes(InEach({arm: WithinRange("log change of the MLP norm", arm, -5.0, 0.0) for arm in PERTURBED})),
+            text="In each regime and arm, over the runs that grok after memorising: the mean of the log ratio of the MLP norm at "
+            "t_grok to that at t_mem lies below 0.",
+            rule=in_regimes(
+                InEach({arm: WithinRange("log change of the MLP norm", arm, -5.0, 0.0) for arm in PERTURBED})
+            ),
         ),
     ],
     pictures={"accuracy": "accuracy", "times": "times", "norm": "mlp-norm"},

@@ -70,8 +70,8 @@ experiment(
         Claim(
             name="misled",
             statement="Under norm matching, test accuracy remains at chance when attention is forced onto distractors.",
-            text="In each regime and for each way of norm matching, of the runs that memorised (99 % of the training set): the mean "
-            "of the best test accuracy lies below 5 %. Cannot be told where none memorised: it never had to generalise.",
+            text="In each regime and for each way of norm matching, of the runs that memorised (99 % of the training set): the "
+            "mean of the best test accuracy lies below 5 %. Cannot be told where none memorised: it never had to generalise.",
             rule=in_regimes(InEach({arm: at_chance(arm) for arm in MISLED})),
         ),
         Claim(
@@ -84,22 +84,22 @@ experiment(
         Claim(
             name="structure-improves",
             statement="Oracle attention without norm control improves test accuracy.",
-            text="In each regime: without decay or norm matching the best test accuracy is higher with the oracle prior than without "
-            "a prior (signed ranks, paired by seed).",
+            text="In each regime: without decay or norm matching the best test accuracy is higher with the oracle prior than "
+            "without a prior (signed ranks, paired by seed).",
             rule=in_regimes(Greater("best_test_accuracy", "no decay, oracle", "no decay, no prior")),
         ),
         Claim(
             name="structure-alone",
             statement="Oracle attention without norm control does not reach the fully generalising solution.",
-            text="In each regime: at most 30 % of the runs with the oracle prior and without decay or norm matching reach 99 % test "
-            "accuracy (exact binomial interval).",
+            text="In each regime: at most 30 % of the runs with the oracle prior and without decay or norm matching reach 99 % "
+            "test accuracy (exact binomial interval).",
             rule=in_regimes(ShareAtMost("no decay, oracle", 0.3)),
         ),
         Claim(
             name="both",
             statement="Capacity control and structural routing together generalise perfectly.",
-            text="In each regime and for each kind of capacity control: at least 70 % of the runs with the oracle prior reach 99 % "
-            "test accuracy (exact binomial interval).",
+            text="In each regime and for each kind of capacity control: at least 70 % of the runs with the oracle prior reach 99 "
+            "% test accuracy (exact binomial interval).",
             rule=in_regimes(InEach({arm: ShareAtLeast(arm, 0.7) for arm in BOTH})),
         ),
     ],

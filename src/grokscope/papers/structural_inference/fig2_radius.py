@@ -35,14 +35,15 @@ experiment(
         Claim(
             name="shell",
             statement="An MLP held on the right sphere generalises perfectly with oracle attention.",
-            text="In each regime and at each radius: at least 70 % of the runs with the oracle prior reach 99 % test accuracy (exact "
-            "binomial interval). The radii at which they do are the shell.",
+            text="In each regime and at each radius: at least 70 % of the runs with the oracle prior reach 99 % test accuracy "
+            "(exact binomial interval). The radii at which they do are the shell.",
             rule=in_regimes(InEach({f"{r:g}": ShareAtLeast(f"radius {r:g}, oracle", 0.7) for r in RADII})),
         ),
         Claim(
             name="misled",
             statement="Under norm matching, test accuracy remains at chance when attention is forced onto distractors.",
-            text="In each regime and at each radius, of the runs that memorised: the mean of the best test accuracy lies below 5 %.",
+            text="In each regime and at each radius, of the runs that memorised: the mean of the best test accuracy lies below 5 "
+            "%.",
             rule=in_regimes(InEach({f"{r:g}": at_chance(f"radius {r:g}, adversarial") for r in MISLEADING})),
         ),
         Claim(
@@ -52,11 +53,7 @@ experiment(
             "(interval of the paired ratio).",
             rule=in_regimes(
                 InEach(
-                    {
-                        f"{r:g}": NoLater(f"radius {r:g}, oracle", "weight decay, oracle")
-                        for r in RADII
-                        if 20 <= r <= 30
-                    }
+                    {f"{r:g}": NoLater(f"radius {r:g}, oracle", "weight decay, oracle") for r in RADII if 20 <= r <= 30}
                 )
             ),
             of="ours",

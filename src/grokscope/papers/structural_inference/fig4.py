@@ -1,8 +1,8 @@
 """Figure 4: the Bayesian ticket (a prior on attention) against the lottery ticket (a pruned network, rewound); in each regime.
 
 Lottery ticket as in App. G.3: trained for 10,000 epochs, pruned, put back to its original weights. The paper gives neither the
-pruning rate nor β: here 0.6, the rate of grokking tickets, and 0.3. A ticket taken when the dense run has grokked is beside it: after
-10,000 epochs weight decay has changed which weights are large. There is no ticket of a dense run that never generalised.
+pruning rate nor β: here 0.6, the rate of grokking tickets, and 0.3. A ticket taken when the dense run has grokked is beside it:
+after 10,000 epochs weight decay has changed which weights are large. There is no ticket of a dense run that never generalised.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ experiment(
         Claim(
             name="matches",
             statement="The Bayesian ticket matches or outperforms the full lottery ticket transfer.",
-            text="In each regime and for each lottery ticket, over the seeds whose dense run generalised: the Bayesian ticket takes at "
-            "most 1.25 times as long to 99 % (interval of the paired ratio). Disagrees if the interval lies above.",
+            text="In each regime and for each lottery ticket, over the seeds whose dense run generalised: the Bayesian ticket "
+            "takes at most 1.25 times as long to 99 % (interval of the paired ratio). Disagrees if the interval lies above.",
             rule=in_regimes(InEach({arm: given_dense(NoLater("Bayesian ticket", arm)) for arm in LOTTERY})),
         ),
         Claim(
@@ -70,8 +70,8 @@ experiment(
         Claim(
             name="lottery",
             statement="A pruned winning ticket accelerates grokking.",
-            text="In each regime and for each lottery ticket, over the same seeds: it reaches 99 % sooner than the dense run (paired "
-            "permutation test).",
+            text="In each regime and for each lottery ticket, over the same seeds: it reaches 99 % sooner than the dense run "
+            "(paired permutation test).",
             rule=in_regimes(InEach({arm: given_dense(Sooner(arm, "dense")) for arm in LOTTERY})),
         ),
     ],

@@ -1,7 +1,7 @@
 """Figure 5: Lemma 5.1 in practice. The measured gradient on the attention logits and its bound, with and without KL.
 
-The bound is a theorem, so a run above it is a bug here, not evidence; what can fail is how the paper reads it: that the gradient lies
-far below, most of all after memorising, and vanishes at a square-root rate.
+The bound is a theorem, so a run above it is a bug here, not evidence; what can fail is how the paper reads it: that the
+gradient lies far below, most of all after memorising, and vanishes at a square-root rate.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def under_bound(results: Results) -> Case:
     verdict = "disagrees" if worst > 1 + ROUNDING else "agrees" if worst < 1 - ROUNDING else "cannot be told"
     over = f"{int((ratio > 1 + ROUNDING).sum())} of {len(ratio)} runs above the bound"
     effect = Effect("largest measured/bound", worst, float(np.min(ratio, initial=np.inf)), worst)
-    return Case(verdict=verdict, effects=(effect,), measured=over, test="every evaluation of every run", seeds=len(ratio))
+    return Case(
+        verdict=verdict, effects=(effect,), measured=over, test="every evaluation of every run", seeds=len(ratio)
+    )
 
 
 experiment(
@@ -49,27 +51,32 @@ experiment(
         Claim(
             name="bound",
             statement="The gradient on every attention logit is bounded as in Lemma 5.1.",
-            text="Measured/bound (tight form) is below 0.99 at every evaluation of every run. Above 1.01 in one run disagrees: it is a "
-            "theorem, and one counterexample is a bug. In between rounding decides, and it cannot be told.",
+            text="Measured/bound (tight form) is below 0.99 at every evaluation of every run. Above 1.01 in one run disagrees: "
+            "it is a theorem, and one counterexample is a bug. In between rounding decides, and it cannot be told.",
             rule=Custom("under-bound", under_bound),
         ),
         Claim(
             name="far-below",
             statement="The measured gradient is far below the upper bound.",
             text="In each arm: the mean over runs of log10 of the largest measured/bound lies below −1.",
-            rule=InEach({arm: WithinRange("log10 of the largest ratio to the bound", arm, -12.0, -1.0) for arm in ARMS}),
+            rule=InEach(
+                {arm: WithinRange("log10 of the largest ratio to the bound", arm, -12.0, -1.0) for arm in ARMS}
+            ),
         ),
         Claim(
             name="after-memorising",
             statement="It is far below the bound especially after memorisation.",
-            text="In each arm: the mean over runs of log10 of the median ratio on the plateau, minus that before t_mem, lies below 0.",
-            rule=InEach({arm: WithinRange("log10 change of the ratio at memorisation", arm, -12.0, 0.0) for arm in ARMS}),
+            text="In each arm: the mean over runs of log10 of the median ratio on the plateau, minus that before t_mem, lies "
+            "below 0.",
+            rule=InEach(
+                {arm: WithinRange("log10 change of the ratio at memorisation", arm, -12.0, 0.0) for arm in ARMS}
+            ),
         ),
         Claim(
             name="square-root",
             statement="As the MLP memorises, the structural gradient vanishes at a square-root rate in the loss.",
-            text="In each regime without a prior: on the plateau the gradient on M is proportional to CE^s, and the mean of s over runs "
-            "lies within 0.4 to 0.6 (least squares on logarithms in each run).",
+            text="In each regime without a prior: on the plateau the gradient on M is proportional to CE^s, and the mean of s "
+            "over runs lies within 0.4 to 0.6 (least squares on logarithms in each run).",
             rule=InEach(
                 {
                     arm: WithinRange("exponent of the gradient in the loss", arm, 0.4, 0.6)

@@ -1,7 +1,7 @@
 """Figure 6: a zoo of structural priors, in each regime. Does it take the oracle, or does any push towards few tokens do?
 
-Entropy and sparsity are swept over three strengths. Zero entropy forces one token where the answer needs two: a prior that asks for
-the entropy of k tokens is beside them.
+Entropy and sparsity are swept over three strengths. Zero entropy forces one token where the answer needs two: a prior that asks
+for the entropy of k tokens is beside them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ experiment(
     title="A zoo of priors",
     question="How do entropy, sparsity and a teacher's attention compare with the oracle?",
     base=PAPER,
-    differs=DIFFERS + " The strengths of the other priors are ours, and so is the norm of the sparsity penalty, for L1 is constant.",
+    differs=DIFFERS
+    + " The strengths of the other priors are ours, and so is the norm of the sparsity penalty, for L1 is constant.",
     arms=by_regime(ARMS),
     seeds=20,
     parts=list(REGIMES),
@@ -50,8 +51,8 @@ experiment(
         Claim(
             name="teacher",
             statement="A teacher-derived structural prior accelerates grokking.",
-            text="In each regime, over the seeds whose teacher (the run without a prior) generalised: taught runs reach 99 % sooner than "
-            "their teachers (paired permutation test).",
+            text="In each regime, over the seeds whose teacher (the run without a prior) generalised: taught runs reach 99 % "
+            "sooner than their teachers (paired permutation test).",
             rule=in_regimes(Conditional(Sooner("teacher", "no prior"), Reached("no prior"))),
         ),
         Claim(
@@ -64,8 +65,8 @@ experiment(
         Claim(
             name="sparsity",
             statement="Entropy and sparsity penalties accelerate grokking relative to weight decay alone.",
-            text="In each regime and for each penalty: its best of three strengths, chosen on half of the seeds, reaches 99 % sooner "
-            "than no prior on the other half (paired permutation test).",
+            text="In each regime and for each penalty: its best of three strengths, chosen on half of the seeds, reaches 99 % "
+            "sooner than no prior on the other half (paired permutation test).",
             rule=in_regimes(InEach({kind: best_of(kind, "no prior") for kind in PENALTIES})),
         ),
         Claim(
@@ -78,8 +79,8 @@ experiment(
         Claim(
             name="directed",
             statement="The KL prior is stronger because it is directed: sharpening alone is not enough.",
-            text="In each regime: the oracle prior reaches 99 % sooner than the best strength of each penalty, chosen on half of the "
-            "seeds and compared on the other half.",
+            text="In each regime: the oracle prior reaches 99 % sooner than the best strength of each penalty, chosen on half of "
+            "the seeds and compared on the other half.",
             rule=in_regimes(Fastest("oracle", {"oracle": ["oracle"], **FAMILIES})),
         ),
     ],

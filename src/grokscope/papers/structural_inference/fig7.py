@@ -44,8 +44,8 @@ experiment(
         Claim(
             name="nearly-constant",
             statement="They gain nearly as much as the constant prior.",
-            text="In each regime and for each schedule: it takes at most 1.25 times as long as the constant prior (interval of the "
-            "paired ratio).",
+            text="In each regime and for each schedule: it takes at most 1.25 times as long as the constant prior (interval of "
+            "the paired ratio).",
             rule=in_regimes(InEach({arm: NoLater(arm, "constant") for arm in SCHEDULES})),
         ),
     ],

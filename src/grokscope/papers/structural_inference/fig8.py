@@ -1,8 +1,9 @@
-"""Figure 8: routing that differs from example to example, and test sequences longer than any trained on; also among constant symbols.
+"""Figure 8: routing that differs from example to example, and test sequences longer than any trained on; also among constant
+symbols.
 
-Runs of the length part train to the last epoch, whatever their test accuracy is: they are tested at length 12, and a probe replays
-their checkpoints at every length from 6 on. With random places the operands must be told from distractors, so these are never from the
-operand vocabulary.
+Runs of the length part train to the last epoch, whatever their test accuracy is: they are tested at length 12, and a probe
+replays their checkpoints at every length from 6 on. With random places the operands must be told from distractors, so these are
+never from the operand vocabulary.
 """
 
 from __future__ import annotations
@@ -65,12 +66,14 @@ experiment(
         Claim(
             name="length",
             statement="When distractors are more at test time, the KL-trained model preserves substantially better accuracy.",
-            text="Among each kind of distractors, at two and at six tokens more than in training, after 10,000 epochs: test accuracy is "
-            "higher with the prior by more than 5 percentage points (signed ranks, paired by seed).",
+            text="Among each kind of distractors, at two and at six tokens more than in training, after 10,000 epochs: test "
+            "accuracy is higher with the prior by more than 5 percentage points (signed ranks, paired by seed).",
             rule=in_regimes(
                 InEach(
                     {
-                        f"{more} more": Greater(f"accuracy at {more} more", "length 6, oracle", "length 6, no prior", 0.05)
+                        f"{more} more": Greater(
+                            f"accuracy at {more} more", "length 6, oracle", "length 6, no prior", 0.05
+                        )
                         for more in (2, 6)
                     }
                 ),
@@ -80,8 +83,8 @@ experiment(
         Claim(
             name="in-length",
             statement="At the length of training both generalise, so that length is what is compared.",
-            text="Among each kind of distractors, after 10,000 epochs: test accuracy at length 6 is not lower without the prior by more "
-            "than 1 percentage point (signed ranks, paired by seed).",
+            text="Among each kind of distractors, after 10,000 epochs: test accuracy at length 6 is not lower without the prior "
+            "by more than 1 percentage point (signed ranks, paired by seed).",
             rule=in_regimes(
                 Greater("accuracy in length", "length 6, no prior", "length 6, oracle", -0.01), tuple(LITERAL)
             ),

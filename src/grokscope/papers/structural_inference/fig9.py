@@ -36,11 +36,9 @@ experiment(
         Claim(
             name="width",
             statement="Higher-dimensional embeddings learn the structural solution faster.",
-            text="Among each kind of distractors: Spearman's ρ of d and the time to 99 % lies below 0 (bootstrap over seeds; runs that "
-            "never grok come last).",
-            rule=in_regimes(
-                Correlated("model.d", FIRST_99, -1, arms=tuple(WIDTHS), cluster="seed"), tuple(LITERAL)
-            ),
+            text="Among each kind of distractors: Spearman's ρ of d and the time to 99 % lies below 0 (bootstrap over seeds; "
+            "runs that never grok come last).",
+            rule=in_regimes(Correlated("model.d", FIRST_99, -1, arms=tuple(WIDTHS), cluster="seed"), tuple(LITERAL)),
         ),
     ],
     pictures={"accuracy": "accuracy", "times": "times"},
@@ -69,16 +67,18 @@ experiment(
         Claim(
             name="summed-mass",
             statement="Conj. E.2: heads that generalise cover every informative token through their summed mass.",
-            text="For each alphabet, over the runs that grok: the mean over runs of the attention on the least covered informative "
-            "position, summed over heads, lies above 1/k = 0.5, what one head with the oracle's attention gives.",
+            text="For each alphabet, over the runs that grok: the mean over runs of the attention on the least covered "
+            "informative position, summed over heads, lies above 1/k = 0.5, what one head with the oracle's attention gives.",
             rule=InEach({arm: among_grokked("summed mass at the end", arm, 1 / K, 4.0) for arm in HEADS}),
         ),
         Claim(
             name="no-single-head",
             statement="Conj. E.2: they do so through aggregate mass rather than a single monolithic head.",
-            text="For each alphabet, over the runs that grok: the mean over runs of the same for the one head that covers its least "
-            "covered informative position best lies below 1/(2k) = 0.25.",
-            rule=InEach({arm: among_grokked("mass of the best head at the end", arm, 0.0, 1 / (2 * K)) for arm in HEADS}),
+            text="For each alphabet, over the runs that grok: the mean over runs of the same for the one head that covers its "
+            "least covered informative position best lies below 1/(2k) = 0.25.",
+            rule=InEach(
+                {arm: among_grokked("mass of the best head at the end", arm, 0.0, 1 / (2 * K)) for arm in HEADS}
+            ),
         ),
     ],
     pictures={"accuracy": "accuracy", "times": "times"},

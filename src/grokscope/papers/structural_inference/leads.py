@@ -1,9 +1,10 @@
 """Which of two curves comes first, without a threshold: lead and lag of D and the test loss between memorising and grokking.
 
-The falls of both curves between neighbouring points of an even grid from t_mem to t_grok are correlated at every circular shift of
-one against the other; the shift at which they agree best is the lag. If the curves had nothing to do with each other in time, every
-shift would be as likely (the time-shift null): a run is *locked* if its lag is at most a quarter of the wait, which half of the runs
-would be by chance. The sign of a lag depends on the scale of D, in nats or in logarithms: a claim asks for both.
+The falls of both curves between neighbouring points of an even grid from t_mem to t_grok are correlated at every circular shift
+of one against the other; the shift at which they agree best is the lag. If the curves had nothing to do with each other in
+time, every shift would be as likely (the time-shift null): a run is *locked* if its lag is at most a quarter of the wait, which
+half of the runs would be by chance. The sign of a lag depends on the scale of D, in nats or in logarithms: a claim asks for
+both.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ FEWEST = 6
 
 
 def best_lag(first: Values, second: Values) -> float:
-    """The circular shift of `second` against `first` at which their falls agree best, as a fraction of their length, between −½ and
-    ½; above 0 where `second` falls later. NaN where one of them does not change."""
+    """The circular shift of `second` against `first` at which their falls agree best, as a fraction of their length, between −½
+    and ½; above 0 where `second` falls later. NaN where one of them does not change."""
     one, two = (-np.diff(series) for series in (first, second))
     one, two = one - one.mean(), two - two.mean()
     if not (np.abs(one).max() > 0 and np.abs(two).max() > 0):
@@ -73,8 +74,9 @@ def lag_log(results: Results) -> pd.Series:
 
 @dataclass(frozen=True)
 class Leads(Rule):
-    """D falls before the test loss does in `arm`: lags of the locked runs lie above 0 (signed ranks, sign-flip permutation). Disagrees
-    if they lie below. Cannot be told unless more than half of the runs are locked (exact binomial test, the time-shift null)."""
+    """D falls before the test loss does in `arm`: lags of the locked runs lie above 0 (signed ranks, sign-flip permutation).
+    Disagrees if they lie below. Cannot be told unless more than half of the runs are locked (exact binomial test, the
+    time-shift null)."""
 
     arm: str
     scale: Literal["nats", "log"] = "nats"
