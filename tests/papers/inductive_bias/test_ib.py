@@ -11,7 +11,8 @@ from tables import runs_of
 from grokscope.config import Log, Stop
 from grokscope.experiments import all_experiments, find_experiment
 from grokscope.experiments.collect import probe_tables, run_rows
-from grokscope.experiments.ledger import draw, rulings
+from grokscope.experiments.drawing import draw
+from grokscope.experiments.ledger import rulings
 from grokscope.launch.local import train_all
 from grokscope.papers.inductive_bias import compressibility, features, placement
 from grokscope.papers.inductive_bias.common import PLACEMENTS
