@@ -77,7 +77,7 @@ def test_it_is_the_block_of_plain_layers(norm, kind, layers):
 
 
 def test_causal_and_full_attention_differ_in_depth_only():
-    tokens, read = sequences()
+    _, read = sequences()
     for layers, same in ((1, True), (2, False)):
         model = replace(BIASED, layers=layers, scope="full", norm="both")
         weights = drawn(model)

@@ -8,8 +8,8 @@ is d × d; with several heads W_O mixes them in the residual stream. Positions c
 With `scope = "query"` only the query attends, so keys and values are tables over (token, position): the same numbers as
 full attention in one layer, at a fraction of the work.
 
-Normalisation (inductive bias) is applied before a matrix, never on the residual stream. By default it has no gain and no bias of its
-own: the matrix behind it can hold any gain, and so W_Q, W_K, W_V and W_in mean the same with and without it. The readout
+Normalisation (inductive bias) is applied before a matrix, never on the residual stream. By default it has no gain and no bias of
+its own: the matrix behind it can hold any gain, and so W_Q, W_K, W_V and W_in mean the same with and without it. The readout
 scale multiplies the logits and leaves the initial weights alone.
 """
 

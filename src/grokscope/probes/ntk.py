@@ -1,0 +1,92 @@
+"""Drift of the neural tangent kernel (inductive bias): a network that is trained lazily keeps the kernel that it began with.
+
+The authors' code takes the gradient of the *sum* of an example's logits, which softmax does not see: adding a constant to all
+logits changes no answer. `relative` is their number. The other columns are of the kernel that training does see: that of
+logits minus their mean over classes, of a few classes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from ..randomness import stream
+from ..shapes import Float
+from ..tasks import Examples
+from .base import Network, StoredRun, probes
+from .checkpoints import at_least, thinned
+from .examples import accuracy, some
+
+EXAMPLES = 16
+"""Training examples between which the kernel is taken."""
+CLASSES = 3
+"""Classes whose logits it is taken of; drawn from the seed, the same at every checkpoint."""
+CHECKPOINTS = 12
+
+
+class Kernels(NamedTuple):
+    """Products of gradients on all weights."""
+
+    summed: Float[Tensor, "example example"]
+    """Of the sum of each example's logits."""
+    centred: Float[Tensor, "output output"]
+    """Of each example's logits of CLASSES classes, minus the mean of all its logits."""
+
+
+@probes.register("ntk")
+def ntk(run: StoredRun) -> pd.DataFrame:
+    """Distance of the empirical neural tangent kernel from its start and from the checkpoint before, at up to twelve checkpoints.
+
+    `relative` is ‖K − K₀‖/‖K₀‖ of the sum of the logits. `start` and `previous` are 1 − ⟨K, K′⟩/(‖K‖‖K′‖) of the centred logits of
+    three classes: 0 for a kernel that changed in size alone. `trace` is the trace of K over that of K₀. Sixteen training examples.
+    """
+    sides = run.split
+    examples = Examples(*(None if t is None else t[:EXAMPLES] for t in sides.train))
+    order = torch.randperm(run.config.task.shape.classes, generator=stream(run.config.seed_for("data"), "ntk"))
+    first = before = kernels(run.start(), examples, order[:CLASSES])
+    rows = []
+    for epoch in [0, *thinned(at_least(run, 1), CHECKPOINTS)]:
+        network = run.network(epoch) if epoch else run.start()
+        now = kernels(network, examples, order[:CLASSES]) if epoch else first
+        scores = {
+            f"{side}_accuracy": accuracy(network(own), own)
+            for side, own in (("train", some(sides.train)), ("test", some(sides.test)))
+        }
+        drift = ((now.summed - first.summed).norm() / first.summed.norm()).item()
+        rows.append(
+            {
+                "epoch": epoch,
+                **scores,
+                "relative": drift,
+                "start": distance(now.centred, first.centred),
+                "previous": distance(now.centred, before.centred),
+                "trace": (now.centred.trace() / first.centred.trace()).item(),
+            }
+        )
+        before = now
+    return pd.DataFrame(rows)
+
+
+def kernels(network: Network, examples: Examples, classes: Tensor) -> Kernels:
+    """Exact, by one backward pass per output."""
+    weights = {name: w.detach().requires_grad_() for name, w in network.weights.items()}
+    logits = network.with_weights(weights).forward(examples).answers
+    own = (logits - logits.mean(-1, keepdim=True))[:, classes]
+    summed, centred = (_jacobian(out.flatten(), list(weights.values())) for out in (logits.sum(-1), own))
+    return Kernels(summed @ summed.mT, centred @ centred.mT)
+
+
+def _jacobian(outputs: Float[Tensor, "output"], weights: list[Tensor]) -> Float[Tensor, "output weight"]:
+    rows = []
+    for output in outputs:
+        grads = torch.autograd.grad(output, weights, retain_graph=True, allow_unused=True, materialize_grads=True)
+        rows.append(torch.cat([grad.flatten() for grad in grads]))
+    return torch.stack(rows)
+
+
+def distance(kernel: Float[Tensor, "n n"], other: Float[Tensor, "n n"]) -> float:
+    """1 − ⟨K, K′⟩/(‖K‖‖K′‖) (Fort et al. 2020): 0 for kernels that are equal up to a factor, 1 for orthogonal ones."""
+    return 1 - ((kernel * other).sum() / (kernel.norm() * other.norm())).item()
