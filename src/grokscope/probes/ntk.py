@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.func import vjp, vmap
 
 from ..randomness import stream
 from ..shapes import Float
@@ -71,20 +72,18 @@ def ntk(run: StoredRun) -> pd.DataFrame:
 
 
 def kernels(network: Network, examples: Examples, classes: Tensor) -> Kernels:
-    """Exact, by one backward pass per output."""
-    weights = {name: w.detach().requires_grad_() for name, w in network.weights.items()}
-    logits = network.with_weights(weights).forward(examples).answers
-    own = (logits - logits.mean(-1, keepdim=True))[:, classes]
-    summed, centred = (_jacobian(out.flatten(), list(weights.values())) for out in (logits.sum(-1), own))
+    """Exact: the gradients of all outputs, in one batched backward pass."""
+
+    def outputs(weights: dict[str, Tensor]) -> Tensor:
+        logits = network.with_weights(weights).forward(examples).answers
+        centred = (logits - logits.mean(-1, keepdim=True))[:, classes]
+        return torch.cat([logits.sum(-1), centred.flatten()])
+
+    found, pull_back = vjp(outputs, network.weights)
+    grads = vmap(pull_back)(torch.eye(len(found), dtype=found.dtype))[0]
+    rows = torch.cat([grad.flatten(1) for grad in grads.values()], 1)
+    summed, centred = rows.split([len(examples.labels), len(found) - len(examples.labels)])
     return Kernels(summed @ summed.mT, centred @ centred.mT)
-
-
-def _jacobian(outputs: Float[Tensor, "output"], weights: list[Tensor]) -> Float[Tensor, "output weight"]:
-    rows = []
-    for output in outputs:
-        grads = torch.autograd.grad(output, weights, retain_graph=True, allow_unused=True, materialize_grads=True)
-        rows.append(torch.cat([grad.flatten() for grad in grads]))
-    return torch.stack(rows)
 
 
 def distance(kernel: Float[Tensor, "n n"], other: Float[Tensor, "n n"]) -> float:
