@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest
 
 from ..analysis import kaplan_meier, sample, unfinished
+from ..analysis.shares import share_interval
 from ..analysis.survival import Sample
-from .diverged import planned_end
+from . import clocks
+from .clocks import Clock as Clock
+from .clocks import NotRunError as NotRunError
 
 DRAWS = 2000
 """Resamples of every bootstrap."""
@@ -24,16 +26,6 @@ KEY = (
 """How to read a clause."""
 
 
-class Clock(NamedTuple):
-    """What counts as time: the columns with the time of grokking and with the end of a run that never did."""
-
-    time: str
-    end: str
-    unit: str = ""
-    """Said after every time; empty for epochs."""
-    show: Callable[[float], str] = "{:,.0f}".format
-
-
 EPOCHS = Clock("t_grok", "epoch")
 SECONDS = Clock("seconds_alone", "seconds_alone_end", " s", "{:,.3g}".format)
 """Of a run that has the device to itself."""
@@ -41,16 +33,9 @@ TOTAL = Clock("t_total", "t_total_end")
 """Epochs with those of the runs that a teacher or a ticket came from."""
 
 
-class NotRunError(LookupError):
-    """An arm that a rule needs was not run at this size."""
-
-
 def times(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS) -> Sample:
-    """Grokking times of one arm; runs that never grokked are censored at their last epoch, diverged ones at the last planned."""
-    own = runs[runs["arm"] == arm]
-    if own.empty:
-        raise NotRunError(arm)
-    return sample(own[clock.time].astype(float), planned_end(own, own[clock.end].astype(float)))
+    """Grokking times of one arm."""
+    return clocks.times(runs, arm, clock)
 
 
 def median(own: Sample) -> float:
@@ -106,12 +91,6 @@ def numbers(runs: pd.DataFrame, *arms: str, clock: Clock = EPOCHS) -> dict[str, 
 def finite(value: float) -> float | None:
     """JSON has no infinity."""
     return float(value) if np.isfinite(value) else None
-
-
-def share_interval(true: int, count: int) -> tuple[float, float]:
-    """95 % interval of a share (Clopper & Pearson 1934)."""
-    interval = binomtest(true, count).proportion_ci(0.95, method="exact")
-    return float(interval.low), float(interval.high)
 
 
 def say_share(true: int, count: int) -> str:
