@@ -180,6 +180,8 @@ class Experiment:
     function that draws runs."""
     probes: Sequence[str] = ()
     """Probes of every run that are stored with the results."""
+    thresholds: Sequence[float] = ()
+    """Accuracies at which the clocks are taken besides 99 % and 95 %, for tasks whose best accuracy is lower."""
     parts: Sequence[str] = ()
     """First words of the arms' names: figures of runs are drawn for each part separately."""
     settings: Literal["authors'", "ours"] = "ours"

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..analysis import DEFAULT, FIRST_TOUCH, Criterion, Phases, find_phases, run_times, times_of
+from ..analysis.times import ClockName, stable_time
 from ..config import read_stored
 from ..errors import StoreError
 from ..figures import RunCurves
@@ -23,6 +24,7 @@ from ..store import RunInfo, read_metrics
 from ..thresholds import reaches
 from ..tickets.base import FromRun
 from .base import origins
+from .clocks import THRESHOLDS, column_of
 
 if TYPE_CHECKING:
     from ..store.results import Results
@@ -36,22 +38,28 @@ BITS = 13
 DROPPED = ("seconds", "seconds_per_step", "norm_", "logit_variance", "prior_loss")
 """Columns that no picture of an experiment needs."""
 
+TOUCHED: tuple[ClockName, ...] = ("first", "held")
+
 ONE_SEED = ("masks", "neurons")
 """Probes that only pictures need and that fill much space: kept of the lowest seed alone."""
 
 
 def run_rows(
-    runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT
+    runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT, thresholds: Sequence[float] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The table of runs and the thinned curves."""
+    """The table of runs and the thinned curves.
+
+    thresholds   accuracies at which the clocks are taken besides 99 % and 95 %
+    """
     rows, curves = [], []
     by_id = {run.id: run for run in runs}
     for run, arm in zip(runs, arms, strict=True):
         metrics = read_metrics(run).to_pandas()
         row = {"run": run.id, "arm": arm, "status": run.status, "seconds": run.seconds, **flatten(run.config)}
-        row |= measured(metrics, criterion) | _paid(run, metrics)
+        row |= measured(metrics, criterion, thresholds) | _paid(run, metrics)
         before = origin_epochs(run, by_id)
         row |= {
+            "epochs_before": before,
             "t_total": None if row["t_grok"] is None else before + row["t_grok"],
             "t_total_end": before + row["epoch"],
         }
@@ -121,16 +129,19 @@ def training_totals(runs: pd.DataFrame) -> dict[str, Any]:
 def priced(runs: pd.DataFrame, seconds_per_epoch: Mapping[str, float]) -> pd.DataFrame:
     """The table with the seconds that each run would have taken with the device to itself."""
     each = runs["arm"].map(seconds_per_epoch)
-    return runs.assign(seconds_alone=runs["t_grok"] * each, seconds_alone_end=runs["epoch"] * each)
+    return runs.assign(
+        seconds_per_epoch=each, seconds_alone=runs["t_grok"] * each, seconds_alone_end=runs["epoch"] * each
+    )
 
 
-def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT) -> dict[str, Any]:
+def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT, thresholds: Sequence[float] = ()) -> dict[str, Any]:
     """What is known of a run at full resolution."""
     times, phases = run_times(metrics, criterion), find_phases(metrics, criterion)
     last = metrics.iloc[-1]
     return {
         "epoch": int(last["epoch"]),
         **times.to_dict(),
+        **every_clock(metrics, criterion.window, (*THRESHOLDS, *thresholds)),
         "t_c": phases.t_c,
         "gradient_fall": phases.fall,
         "gradient_rise": phases.rise,
@@ -142,6 +153,21 @@ def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT) -> dict[str,
         "mlp_norm_grok": _at(metrics, "mlp_norm", times.t_grok),
         **(_attention(metrics, times.t_mem) if "D" in metrics else {}),
     }
+
+
+def every_clock(
+    metrics: pd.DataFrame, window: int = DEFAULT.window, thresholds: Sequence[float] = THRESHOLDS
+) -> dict[str, int | None]:
+    """The three clocks at every threshold, of test and of train accuracy; see `clocks`."""
+    found: dict[str, int | None] = {}
+    for split in ("test", "train"):
+        epoch, accuracy = metrics["epoch"], metrics[f"{split}_accuracy"]
+        for threshold in dict.fromkeys(thresholds):
+            touched, held = (Criterion(threshold=threshold, clock=clock, window=window) for clock in TOUCHED)
+            found[column_of("first", threshold, split)] = touched.time(epoch, accuracy)
+            found[column_of("held", threshold, split)] = held.time(epoch, accuracy)
+            found[column_of("stable", threshold, split)] = stable_time(epoch, accuracy, threshold, window)
+    return found
 
 
 def _attention(metrics: pd.DataFrame, t_mem: int | None) -> dict[str, Any]:
