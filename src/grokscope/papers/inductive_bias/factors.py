@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ...store.results import Results
 
-DRAWS = 4000
+DRAWS = 2000
 """Resamples of the bootstrap."""
 FEWEST = 10
 """Seeds without which it is not decided."""

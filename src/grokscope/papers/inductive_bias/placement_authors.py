@@ -7,16 +7,16 @@ from ...experiments.clocks import FIRST_99, STABLE_99
 from ...experiments.rules import Differ, Fastest, InEach, Sooner, WithinRange
 from .common import AUTHORS, DIFFERS, SEEDS, quick, with_norm
 
-EXTENDED = {"stop.extend": True, "epochs": 20_000}
-"""Trained on after the first crossing for as long again."""
-NONE = {**EXTENDED, "log.keep": 500}
+EXTENDED = {"stop.extend": 1.0}
+"""Trained on until 99 % has held for as long again; the epochs of each arm bound what a run whose accuracy keeps falling costs."""
+NONE = {**EXTENDED, "epochs": 16_000, "log.keep": 500}
 LAYER: Arms = {
     "none": NONE,
     "attention input": {**with_norm("attention input"), **NONE},
-    "MLP input": {**with_norm("MLP input"), **EXTENDED, "log.keep": 100},
-    "both inputs": {**with_norm("both inputs"), **EXTENDED, "log.keep": 250},
+    "MLP input": {**with_norm("MLP input", epochs=4000, log__keep=100), **EXTENDED},
+    "both inputs": {**with_norm("both inputs", epochs=8000, log__keep=250), **EXTENDED},
     "query/key path": with_norm("query/key path", epochs=20_000),
-    "value path": {**with_norm("value path"), **EXTENDED, "log.keep": 200},
+    "value path": {**with_norm("value path", epochs=6000, log__keep=200), **EXTENDED},
 }
 SHOWN = ("MLP input", "both inputs", "attention input")
 """Places of which the authors show RMSNorm, too."""
