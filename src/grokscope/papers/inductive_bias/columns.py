@@ -40,7 +40,8 @@ def entropy_while_waiting(results: Results) -> pd.Series:
     """Mean over epochs of the entropy of attention, from memorisation until test accuracy reaches 50 % (trapezoidal rule)."""
     curves = _with_times(results)
     own = curves[(curves["epoch"] >= curves["t_mem_first_99"]) & ~reaches(curves["test_accuracy"], GENERALISED)]
-    return own.groupby("run")[["epoch", "entropy"]].apply(_mean_over_epochs)
+    means = {run: _mean_over_epochs(rows) for run, rows in own.groupby("run")}
+    return pd.Series(means, dtype=float)
 
 
 def _with_times(results: Results) -> pd.DataFrame:
@@ -89,7 +90,8 @@ def loss_at_unit_norms(results: Results) -> pd.Series:
 
 
 def _rescaled(results: Results, what: str, norm: str, sign: int) -> pd.Series:
-    wide = results.probes["input-norm"].pivot_table(index=["run", "epoch"], columns=["side", "norm"])
+    found = results.probes["input-norm"]
+    wide = found.pivot_table(index=["run", "epoch"], columns=["side", "norm"], values=["accuracy", "cross_entropy"])
     flat = pd.DataFrame(
         {
             "train_accuracy": wide["accuracy", "train", "own"],

@@ -66,3 +66,9 @@ def with_norm(place: str, kind: str = "layer", **more: Any) -> dict[str, Any]:
 def quick(epochs: int) -> dict[str, Any]:
     """The quick size, with a checkpoint every fifty epochs."""
     return {**QUICK, "epochs": epochs, "log.keep": 50, "stop.window": 100}
+
+
+def small(arms: Arms, epochs: int = 1500) -> Arms:
+    """What the quick size changes in the arms' own settings: epochs, checkpoints, and ten times the learning rate."""
+    faster = {arm: {"optim.lr": 10 * own["optim.lr"]} if "optim.lr" in own else {} for arm, own in arms.items()}
+    return {arm: {"epochs": epochs, "log.keep": 50, **own} for arm, own in faster.items()}

@@ -6,7 +6,7 @@ from ...experiments.base import Arms, Claim, experiment
 from ...experiments.clocks import FIRST_99
 from ...experiments.rules import Correlated, InEach
 from .checkpoints import Memorised
-from .common import AUTHORS, DIFFERS, SEEDS, quick
+from .common import AUTHORS, DIFFERS, SEEDS, quick, small
 from .placement_authors import LAYER
 from .rates_authors import DECAYS, RATES
 from .scale_authors import ARMS as SCALES
@@ -41,9 +41,7 @@ experiment(
     seeds=SEEDS,
     quick=quick(1500),
     quick_seeds=2,
-    quick_arms={arm: {} for arm in ARMS}
-    | {name: {"optim.lr": 10 * RATES[name]["optim.lr"]} for name in ("lr 0.003", "lr 0.01")}
-    | {"α = 0.5, η/α²": {"optim.lr": 10 * SCALES["α = 0.5, η/α²"]["optim.lr"]}},
+    quick_arms=small(ARMS),
     claims=[
         Claim(
             name="with",

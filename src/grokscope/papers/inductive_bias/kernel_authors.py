@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ...experiments.base import Claim, experiment
 from ...experiments.rules import InEach, Less, WithinRange
-from .common import AUTHORS, DIFFERS, SEEDS, quick
+from .common import AUTHORS, DIFFERS, SEEDS, quick, small
 from .scale_authors import ARMS as SCALES
-from .scale_authors import scaled
 
 ARMS = {name: SCALES[name] for name in ("α = 1", "α = 0.5", "α = 1.5", "α = 0.5, η/α²", "α = 1.5, η/α²")}
 
@@ -22,8 +21,7 @@ experiment(
     seeds=SEEDS,
     quick=quick(1500),
     quick_seeds=2,
-    quick_arms={name: {} for name in ARMS}
-    | {f"α = {alpha:g}, η/α²": scaled(alpha, rate=True, quick=True) for alpha in (0.5, 1.5)},
+    quick_arms=small(ARMS),
     claims=[
         Claim(
             name="throughout",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...experiments.base import Arms, Claim, experiment
 from ...experiments.clocks import FIRST_99, STABLE_99
 from ...experiments.rules import Differ, Fastest, InEach, Sooner, WithinRange
-from .common import AUTHORS, DIFFERS, SEEDS, quick, with_norm
+from .common import AUTHORS, DIFFERS, SEEDS, quick, small, with_norm
 
 EXTENDED = {"stop.extend": 1.0}
 """Trained on until 99 % has held for as long again; the epochs of each arm bound what a run whose accuracy keeps falling costs."""
@@ -42,6 +42,7 @@ experiment(
     seeds=SEEDS,
     quick=quick(1500),
     quick_seeds=2,
+    quick_arms=small(LAYER | RMS),
     claims=[
         Claim(
             name="speed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...experiments.base import Arms, Claim, experiment
 from ...experiments.rules import Differ, InEach, ShareAtMost, Sooner
-from .common import AUTHORS, DIFFERS, SEEDS, quick
+from .common import AUTHORS, DIFFERS, SEEDS, quick, small
 from .placement_authors import NONE
 
 LR = AUTHORS.optim.lr
@@ -28,8 +28,7 @@ experiment(
     seeds=SEEDS,
     quick=quick(1500),
     quick_seeds=2,
-    quick_arms={name: {"optim.lr": 10 * LR} for name in DECAYS}
-    | {name: {"optim.lr": 10 * float(own.get("optim.lr", LR))} for name, own in RATES.items()},
+    quick_arms=small(RATES | DECAYS),
     claims=[
         Claim(
             name="rate",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...experiments.base import Claim, experiment
 from ...experiments.clocks import FIRST_99
 from ...experiments.rules import Correlated, Greater, InEach, Less, WithinRange
-from .common import AUTHORS, DIFFERS, SEEDS, quick
+from .common import AUTHORS, DIFFERS, SEEDS, quick, small
 from .placement_authors import LAYER
 
 CHECKPOINTS = "checkpoints with training accuracy of 95 % or more and test accuracy below 50 %"
@@ -24,6 +24,7 @@ experiment(
     seeds=SEEDS,
     quick=quick(1500),
     quick_seeds=2,
+    quick_arms=small(LAYER),
     claims=[
         Claim(
             name="leans",
