@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pytest
 
-from grokscope.analysis import DEFAULT, FIRST_TOUCH, Criterion, find_phases, run_times
+from grokscope.analysis import DEFAULT, FIRST_TOUCH, find_phases, run_times
 from grokscope.config import Log
-from grokscope.experiments import find_experiment
 from grokscope.experiments.collect import (
     criterion_of,
     crossings,
@@ -19,7 +17,6 @@ from grokscope.experiments.collect import (
     run_rows,
     thin,
 )
-from grokscope.experiments.ledger import Ledger
 from grokscope.launch.local import train_all
 from grokscope.store import read_metrics
 from grokscope.store.results import Results, load_results, save_results
@@ -113,29 +110,6 @@ def test_results_that_do_not_say_are_those_of_the_first_touch(tmp_path):
     results = stored([("a", RUNS["no plateau"])], {}, tmp_path)
     assert criterion_of(results) == FIRST_TOUCH
     assert curves_from(results)[0].criterion == "test accuracy ≥ 99 %, first touch"
-
-
-@pytest.mark.parametrize(
-    ("criteria", "words"),
-    [
-        ([None, None], "test accuracy ≥ 99 %, first touch."),
-        (
-            [None, None, Criterion(), Criterion(threshold=0.95)],
-            "test accuracy ≥ 99 %, first touch; in si-fig4: test accuracy ≥ 99 %, held 100 epochs; "
-            "in si-fig5: test accuracy ≥ 95 %, held 100 epochs.",
-        ),
-    ],
-)
-def test_the_ledger_says_by_which_criterion(criteria, words):
-    found = [
-        (
-            find_experiment(f"si-fig{number}"),
-            Results({"criterion": criterion.to_dict()} if criterion else {}, pd.DataFrame(), pd.DataFrame()),
-        )
-        for number, criterion in enumerate(criteria, start=2)
-    ]
-    said = Ledger("full", found, []).criteria()
-    assert said == f"Time of grokking: {words} t_gen and τ_grok: the same at 95 %."
 
 
 def test_exactly_half_and_exactly_95_percent_count():

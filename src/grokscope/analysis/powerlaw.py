@@ -15,9 +15,13 @@ Array = np.ndarray
 
 DRAWS = 4000
 """Resamples of the bootstraps."""
-EXPONENTS = np.geomspace(0.05, 4, 120)
+EXPONENTS = np.geomspace(0.05, 4, 80)
+COARSE = EXPONENTS[::2]
+"""Enough for simulations with few resamples."""
 RIVALS: Mapping[str, float] = {"1/x": 1.0, "1/√x": 0.5, "log 1/x": 0.0, "1/x²": 2.0}
 """Laws that are compared, by their exponent; 0 stands for the logarithm."""
+GROWTH = ("x", "√x", "log x", "x²")
+"""The same where times grow with x."""
 
 
 class PowerFit(NamedTuple):
@@ -53,6 +57,7 @@ def fit_power_law(
     tolerance   relative: exponents within exponent·(1 ± tolerance) count as the law's
     """
     seeds = len(times)
+    names = RIVALS if exponent > 0 else GROWTH
     if exponent < 0:
         x, exponent = 1 / x, -exponent
     scale = float(np.exp(np.log(x).mean()))
@@ -64,8 +69,9 @@ def fit_power_law(
     generator = np.random.default_rng(0)
     drawn = generator.multinomial(seeds, np.full(seeds, 1 / seeds), draws) @ times / seeds  # [draw, level]
     both = np.concatenate([mean[None], drawn])
-    errors = np.stack([_fit(_basis(x, s), both, weight)[2] for s in EXPONENTS], axis=1)
-    free = EXPONENTS[errors.argmin(1)]
+    tried = EXPONENTS if draws >= 1000 else COARSE
+    errors = np.stack([_fit(_basis(x, s), both, weight)[2] for s in tried], axis=1)
+    free = _minimum(tried, errors)
     low, high = np.quantile(free[1:], [0.025, 0.975])
     least, most = exponent * (1 - tolerance), exponent * (1 + tolerance)
     tails = [(np.sum(side) + 1) / (draws + 1) for side in (free[1:] >= most, free[1:] <= least)]
@@ -85,8 +91,19 @@ def fit_power_law(
         float(inside),
         _lack_of_fit(_basis(x, exponent), times, weight, draws),
         float(np.sqrt(np.mean((fitted / mean - 1) ** 2))),
-        dict(zip(RIVALS, wins.tolist(), strict=True)),
+        dict(zip(names, wins.tolist(), strict=True)),
     )
+
+
+def _minimum(exponents: Array, errors: Array) -> Array:
+    """Where each row of errors [draw, exponent] is least: the vertex of the parabola through the lowest point and its neighbours,
+    on a log scale. The exponents are spaced evenly there."""
+    at = errors.argmin(1).clip(1, len(exponents) - 2)
+    left, middle, right = (np.take_along_axis(errors, (at + step)[:, None], 1)[:, 0] for step in (-1, 0, 1))
+    curvature = left - 2 * middle + right
+    step = np.where(curvature > 0, (left - right) / np.where(curvature > 0, 2 * curvature, 1), np.sign(left - right))
+    logs = np.log(exponents)
+    return np.exp(logs[at] + np.clip(step, -1, 1) * (logs[1] - logs[0]))
 
 
 def _basis(x: Array, exponent: float) -> Array:

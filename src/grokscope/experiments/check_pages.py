@@ -1,7 +1,7 @@
 """Whether the pages say what the results say: docs/claims.md, the gallery, and sentences that name a claim.
 
-A sentence about a result ends with its claim and verdict, `[si-fig3/accelerates: agrees in part]`; it may link to docs/claims.md. The
-verdict must be the ledger's, and every number of the sentence must be in the ledger's row.
+A sentence about a result ends with its claim and verdict, `[si-fig3/accelerates: agrees in part]`; it may link to docs/claims.md.
+The verdict must be the ledger's, and every number of the sentence must be in the ledger's row.
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ def claims_page(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
 
 def summary_table(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Counts of verdicts by paper."""
-    papers = sorted({row["paper"] for row in rows}, key=lambda name: (PAPERS.index(name) if name in PAPERS else 9, name))
+    papers = sorted(
+        {row["paper"] for row in rows}, key=lambda name: (PAPERS.index(name) if name in PAPERS else 9, name)
+    )
     lines = ["| paper | claims | " + " | ".join(VERDICTS) + " |", "|---|" + "---|" * (1 + len(VERDICTS))]
     for paper in (*papers, "all"):
         counts = Counter(row["verdict"] for row in rows if paper in ("all", row["paper"]))
@@ -70,7 +72,10 @@ def _claim(row: dict[str, Any]) -> list[str]:
     reported = f" The paper: {row['reported']}." if row["reported"] else ""
     lines = [f"### {row['id']}: {row['verdict']}", "", f"*{row['statement']}*{who}{reported}", ""]
     if row["cases"]:
-        lines += ["| case | verdict | effects with 95 % intervals | p | seeds | size, power |", "|---|---|---|---|---|---|"]
+        lines += [
+            "| case | verdict | effects with 95 % intervals | p | seeds | size, power |",
+            "|---|---|---|---|---|---|",
+        ]
         lines += [_cells(case) for case in row["cases"]]
         lines.append("")
     details = [f"{case['name']}: {case['measured']}" if case["name"] else case["measured"] for case in row["cases"]]
@@ -84,7 +89,9 @@ def _cells(case: dict[str, Any]) -> str:
     effects = "<br>".join(effect["text"] for effect in case["effects"])
     p = "" if case["p"] is None else f"{case['p']:.2g}"
     simulated = case["simulated"]
-    powered = f"{100 * simulated['size']:.1f} %, {100 * simulated['power']:.0f} % at {simulated['at']}" if simulated else ""
+    powered = (
+        f"{100 * simulated['size']:.1f} %, {100 * simulated['power']:.0f} % at {simulated['at']}" if simulated else ""
+    )
     verdict = case["verdict"] + (f" ({case['blocked']})" if case["blocked"] else "")
     cells = (case["name"] or "all", verdict, effects, p, str(case["seeds"] or ""), powered)
     return "| " + " | ".join(_plain(cell) for cell in cells) + " |"

@@ -37,7 +37,7 @@ class Ledger(NamedTuple):
     """What is wrong with stored results that cannot be read, by experiment; they are omitted."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every claim; with q, its p after control of the false-discovery rate over the whole ledger (Benjamini & Hochberg 1995)."""
+        """Every claim; with q, its p after control of the false-discovery rate over the ledger (Benjamini & Hochberg 1995)."""
         rows = []
         for experiment, results in self.found:
             frozen = results.about.get(RULES, {})
