@@ -64,7 +64,7 @@ def with_input(network: Network, change: Callable[[Tensor], Tensor]) -> Network:
 
     class Changed(type(own)):  # type: ignore[misc]
         def hidden(self, x: Tensor, weights: dict[str, Tensor]) -> Tensor:
-            return super().hidden(change(x), weights)  # type: ignore[no-any-return]
+            return super().hidden(change(x), weights)
 
     mlp = Changed(**{field.name: getattr(own, field.name) for field in fields(own)})
-    return replace(network, config=replace(network.config, model=replace(model, mlp=mlp)))
+    return replace(network, config=replace(network.config, model=replace(model, mlp=mlp)))  # type: ignore[call-arg]

@@ -45,7 +45,7 @@ def ntk(run: StoredRun) -> pd.DataFrame:
     three classes: 0 for a kernel that changed in size alone. `trace` is the trace of K over that of K₀. Sixteen training examples.
     """
     sides = run.split
-    examples = Examples(*(None if t is None else t[:EXAMPLES] for t in sides.train))
+    examples = Examples(sides.train.inputs[:EXAMPLES], sides.train.labels[:EXAMPLES], _first(sides.train.informative))
     order = torch.randperm(run.config.task.shape.classes, generator=stream(run.config.seed_for("data"), "ntk"))
     first = before = kernels(run.start(), examples, order[:CLASSES])
     rows = []
@@ -71,6 +71,10 @@ def ntk(run: StoredRun) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _first(informative: Tensor | None) -> Tensor | None:
+    return None if informative is None else informative[:EXAMPLES]
+
+
 def kernels(network: Network, examples: Examples, classes: Tensor) -> Kernels:
     """Exact: the gradients of all outputs, in one batched backward pass."""
 
@@ -79,7 +83,7 @@ def kernels(network: Network, examples: Examples, classes: Tensor) -> Kernels:
         centred = (logits - logits.mean(-1, keepdim=True))[:, classes]
         return torch.cat([logits.sum(-1), centred.flatten()])
 
-    found, pull_back = vjp(outputs, network.weights)
+    found, pull_back, *_ = vjp(outputs, network.weights)
     grads = vmap(pull_back)(torch.eye(len(found), dtype=found.dtype))[0]
     rows = torch.cat([grad.flatten(1) for grad in grads.values()], 1)
     summed, centred = rows.split([len(examples.labels), len(found) - len(examples.labels)])

@@ -1,56 +1,36 @@
-"""Precision and grokking times: judged as the rules say."""
+"""Precision and grokking times: judged as the rule says."""
 
-import numpy as np
-import pandas as pd
-import pytest
+from tables import lognormal, results_of
 
 from grokscope.experiments import find_experiment
-from grokscope.store.results import Results
+from grokscope.experiments.ledger import rulings
 
-SEEDS = 40
-
-
-def results_of(spread=0.2, **medians):
-    """Times around a median, log-normal, of forty seeds; None never reaches."""
-    generator = np.random.default_rng(0)
-    rows = [
-        {
-            "run": f"{arm} {seed}",
-            "arm": arm,
-            "seed": seed,
-            "t_first_99": None if median is None else median * np.exp(generator.normal(0, spread)),
-            "epoch": 15_000,
-        }
-        for arm, median in medians.items()
-        for seed in range(SEEDS)
-    ]
-    return Results({"scale": "full"}, pd.DataFrame(rows), pd.DataFrame(), {})
+TIMES = lognormal(2000, 40, spread=0.2)
 
 
-def ruling(results):
-    (claim,) = find_experiment("speed-bf16").claims
-    return claim.ruling(results)
+def verdicts(**arms):
+    (row,) = rulings(find_experiment("speed-bf16"), results_of(**arms))
+    return row["verdict"], {case["name"]: case["verdict"] for case in row["cases"]}
 
 
 def test_arms_differ_in_precision_alone():
-    experiment = find_experiment("speed-bf16")
-    assert experiment.seeds == SEEDS
-    configs = dict(experiment.configs("full", seeds=1))
+    configs = dict(reversed(find_experiment("speed-bf16").configs("full")))
     assert {name: config.precision for name, config in configs.items()} == {n: n for n in ("float32", "tf32", "bf16")}
     plain = [{**config.to_dict(), "precision": ""} for config in configs.values()]
     assert plain[0] == plain[1] == plain[2]
 
 
-@pytest.mark.parametrize(
-    ("tf32", "bf16", "spread", "verdict", "when"),
-    [
-        (2000, 2000, 0.2, "agrees", ""),
-        (2000, 4000, 0.2, "agrees in part", "agrees: tf32; disagrees: bf16"),
-        (1000, None, 0.2, "disagrees", ""),
-        (2000, 2000, 1.0, "cannot be told", ""),
-    ],
-)
-def test_verdicts(tf32, bf16, spread, verdict, when):
-    found = ruling(results_of(spread, float32=2000, tf32=tf32, bf16=bf16))
-    assert (found.verdict, found.when) == (verdict, when)
-    assert [case.seeds for case in found.cases] == [SEEDS, SEEDS]
+def test_like_times_are_the_same():
+    like = lognormal(2000, 40, spread=0.2, seed=1)
+    assert verdicts(float32=TIMES, tf32=like, bf16=like)[0] == "agrees"
+
+
+def test_a_precision_that_delays_is_found():
+    slower, like = lognormal(4000, 40, spread=0.2, seed=2), lognormal(2000, 40, spread=0.2, seed=1)
+    found = verdicts(float32=TIMES, tf32=like, bf16=slower)
+    assert found == ("agrees in part", {"tf32": "agrees", "bf16": "disagrees"})
+
+
+def test_it_cannot_be_told_where_the_interval_is_wide():
+    wide = lognormal(2300, 40, spread=1.5, seed=3)
+    assert verdicts(float32=TIMES, tf32=wide, bf16=wide)[0] == "cannot be told"

@@ -74,8 +74,8 @@ experiment(
     claims=[
         Claim(
             name="features",
-            statement="Generalisation emerges with feature compressibility, across different modulators of inductive"
-            " bias.",
+            statement="Generalisation emerges with feature compressibility, across different modulators of inductive "
+            "bias.",
             rule=InEach(
                 {"all": falls_with("participation_ratio")}
                 | {name: falls_with("participation_ratio", arms) for name, arms in MODULATORS.items()}
@@ -89,8 +89,8 @@ experiment(
             of="ours",
             statement="Across all modulators, runs generalise as fewer of their weights come to matter.",
             rule=falls_with("kept_train"),
-            text="The same for the smallest share of weights, largest first, that keeps the training accuracy within"
-            " one point; all arms.",
+            text="The same for the smallest share of weights, largest first, that keeps the training accuracy within "
+            "one point; all arms.",
         ),
     ],
     pictures={"times": "times", "scatter": "ib-compressibility"},

@@ -45,11 +45,11 @@ experiment(
     claims=[
         Claim(
             name="with",
-            statement="Generalisation emerges with feature compressibility, across different modulators of inductive"
-            " bias.",
+            statement="Generalisation emerges with feature compressibility, across different modulators of inductive "
+            "bias.",
             rule=InEach({name: compressed(arms) for name, arms in MODULATORS.items()}),
-            text="Per modulator: over checkpoints with training accuracy of 99 % or more, of its arms and of the arm"
-            " without change, the 95 % interval (bootstrap over runs) of the rank correlation of test accuracy "
+            text="Per modulator: over checkpoints with training accuracy of 99 % or more, of its arms and of the arm "
+            "without change, the 95 % interval (bootstrap over runs) of the rank correlation of test accuracy "
             "with the effective rank of the pre-logits lies below 0; disagrees if above.",
             reported="the effective rank falls from 35–57 to about 8 as test loss vanishes",
         ),

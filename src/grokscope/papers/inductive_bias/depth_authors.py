@@ -14,7 +14,7 @@ from .common import AUTHORS, DIFFERS, SEEDS, quick, with_norm
 DEEP = replace(
     AUTHORS,
     model=Transformer(d=64, d_mlp=256, heads=4, layers=3, scope="full", mlp=ReLU(bias=True)),
-    epochs=8000,
+    epochs=7000,
     log=Log(),
 )
 ARMS: Arms = {"none": {}} | {place: with_norm(place) for place in ("attention input", "both inputs", "MLP input")}
@@ -25,7 +25,7 @@ experiment(
     title="Three layers (authors' settings)",
     question="Does the position of LayerNorm change how soon a deeper transformer groks?",
     settings="authors'",
-    differs=DIFFERS + "; at most 8,000 epochs",
+    differs=DIFFERS + "; at most 7,000 epochs",
     base=DEEP,
     arms=ARMS,
     seeds=SEEDS,

@@ -43,7 +43,8 @@ class ExplainsMore(Rule):
         _, seed = np.unique(runs["seed"], return_inverse=True)
         seeds = int(seed.max()) + 1
         drawn = np.random.default_rng(0).multinomial(seeds, np.full(seeds, 1 / seeds), DRAWS)
-        difference = np.array([np.subtract(*(_between(place, group, n[seed]) for group in groups)) for n in drawn])
+        shares = np.array([[_between(place, group, n[seed]) for group in groups] for n in drawn])
+        difference = shares[:, 0] - shares[:, 1]
         whole = [_between(place, group, np.ones(len(runs))) for group in groups]
         low, high = (float(end) for end in np.quantile(difference, [0.025, 0.975]))
         never = int(np.isinf(values(results, self.clock)).sum())

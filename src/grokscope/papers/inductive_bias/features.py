@@ -24,8 +24,8 @@ experiment(
             name="not-lazy",
             statement="Memorisation is not lazy: features have left their start before a run generalises.",
             rule=InEach({arm: WithinRange("likeness", arm, 0.0, 0.9) for arm in ARMS}),
-            text="Per arm: CKA of the hidden layer with its start at the last checkpoint with test accuracy below 50"
-            " % is at most 0.9 in the mean over runs; disagrees if it is more.",
+            text="Per arm: CKA of the hidden layer with its start at the last checkpoint with test accuracy below 50 "
+            "% is at most 0.9 in the mean over runs; disagrees if it is more.",
         ),
         Claim(
             name="throughout",

@@ -56,8 +56,8 @@ experiment(
                     "while it waits": Correlated("entropy_wait", FIRST_99, -1, cluster="seed"),
                 }
             ),
-            text="Rank correlation of the first crossing of 99 % with the entropy of attention at the first crossing"
-            " of 99 % training accuracy, and with its mean from there until test accuracy reaches 50 %; all "
+            text="Rank correlation of the first crossing of 99 % with the entropy of attention at the first crossing "
+            "of 99 % training accuracy, and with its mean from there until test accuracy reaches 50 %; all "
             "runs, bootstrap over seeds.",
         ),
         Claim(

@@ -43,12 +43,15 @@ class NoReversal(Rule):
         return found
 
     def _case(self, results: Results, name: str, pairs: Mapping[str, Pair]) -> Case:
-        samples = {case: paired(results.runs, pair, self.clock) for case, pair in pairs.items()}
+        samples = {}
+        for case, pair in pairs.items():
+            arm, other = paired(results.runs, pair, self.clock)
+            samples[case] = arm, other
         every, count = list(samples.values()), len(samples)
-        turned = max(min(float(test(*own)) for own in every) for test in (p_sooner, p_later))
-        never_later = max(float(p_sooner(*own, 1 / self.slack)) for own in every)
-        never_sooner = max(float(p_later(*own, self.slack)) for own in every)
-        seeds = min(len(own[0].time) for own in every)
+        turned = max(min(float(test(arm, other)) for arm, other in every) for test in (p_sooner, p_later))
+        never_later = max(float(p_sooner(arm, other, 1 / self.slack)) for arm, other in every)
+        never_sooner = max(float(p_later(arm, other, self.slack)) for arm, other in every)
+        seeds = min(len(arm.time) for arm, _ in every)
         return Case(
             name=name,
             p_for=min(1.0, 2 * min(never_later, never_sooner)),

@@ -40,8 +40,8 @@ experiment(
     claims=[
         Claim(
             name="confounded",
-            statement="Read-out scale as a control for lazy training is confounded by the learning rate: at the rate"
-            " η/α² a larger scale delays grokking, at a fixed rate it hastens it.",
+            statement="Read-out scale as a control for lazy training is confounded by the learning rate: at the rate "
+            "η/α² a larger scale delays grokking, at a fixed rate it hastens it.",
             rule=InEach(
                 {
                     "at η/α² the smaller scale is sooner": Sooner("α = 0.5, η/α²", "α = 1.5, η/α²"),
@@ -49,8 +49,8 @@ experiment(
                 }
             ),
             text="α = 0.5 against α = 1.5, paired by seed, at either rate; agrees where both directions are as stated.",
-            reported="test loss vanishes at about 2,000 (α = 0.5) and after 10,000 (1.5) at η/α²; after 10,000 (0.5)"
-            " and at 7,000 (1.5) at η",
+            reported="test loss vanishes at about 2,000 (α = 0.5) and after 10,000 (1.5) at η/α²; after 10,000 (0.5) "
+            "and at 7,000 (1.5) at η",
         ),
         Claim(
             name="monotone",

@@ -78,8 +78,8 @@ experiment(
             ),
             text="Mean entropy from memorisation until test accuracy reaches 50 %, against no LayerNorm, paired by "
             "seed.",
-            reported="0.6 to 0.75 nats on the query/key path, 0.96 on the value path, 1.09 at the MLP input; 0.55 to"
-            " 0.97 without",
+            reported="0.6 to 0.75 nats on the query/key path, 0.96 on the value path, 1.09 at the MLP input; 0.55 to "
+            "0.97 without",
         ),
         Claim(
             name="entropy-sooner",
