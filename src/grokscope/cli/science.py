@@ -241,7 +241,7 @@ def claims(
     _print_omitted(ledger)
     if not ledger.found and ledger.damaged:
         raise StoreError(f"{results}: none of the {scale} results can be read")
-    if not ledger.found and not (ledger.stale and (markdown or check)):
+    if not ledger.found and not ledger.stale:
         raise ConfigError("--results", f"{results} contains no {scale} results yet; run grokscope reproduce")
     rows = ledger.rows()
     if pictures:
