@@ -156,13 +156,12 @@ def test_entropy_at_memorisation_and_while_waiting():
     assert columns.entropy_while_waiting(own).to_dict() == {"a": pytest.approx(0.9)}
 
 
-def test_time_of_compression_is_the_first_near_the_least_rank():
-    rows = [
-        {"run": "r", "epoch": e, "effective_rank_train": r} for e, r in ((1, 9), (2, 40), (3, 10.9), (4, 10), (5, 11))
-    ]
-    assert columns.time_of_compression(results_of(prelogits=pd.DataFrame(rows))).to_dict() == {"r": 1}
-    later = pd.DataFrame(rows[1:])
-    assert columns.time_of_compression(results_of(prelogits=later)).to_dict() == {"r": 3}
+def test_time_of_compression_is_the_first_at_half_of_the_largest_rank():
+    """What comes before memorisation does not count, nor how far the rank falls later."""
+    seen = ((1, 0.3, 90), (2, 1.0, 30), (3, 1.0, 40), (4, 1.0, 21), (5, 1.0, 20), (6, 1.0, 4))
+    rows = [{"run": "r", "epoch": e, "train_accuracy": a, "effective_rank_train": r} for e, a, r in seen]
+    assert columns.time_of_compression(results_of(prelogits=pd.DataFrame(rows))).to_dict() == {"r": 5}
+    assert columns.time_of_compression(results_of(prelogits=pd.DataFrame(rows[:4]))).empty
 
 
 def kernels(start, previous, end=0.9, arms=("α = 1",)):

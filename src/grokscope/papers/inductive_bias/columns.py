@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 MEMORISED, GENERALISED = 0.95, 0.5
 """A checkpoint waits if its training accuracy has reached the first and its test accuracy has not reached the second."""
-NEAR = 1.1
-"""The effective rank is near its least value once it is at most this many times as large (the authors' 10 %)."""
 
 
 def waiting(table: pd.DataFrame) -> pd.DataFrame:
@@ -167,8 +165,11 @@ def kernel_moved_before(results: Results) -> pd.Series:
 
 @column("t_compressed")
 def time_of_compression(results: Results) -> pd.Series:
-    """First checkpoint at which the effective rank of the pre-logits on training inputs is within 10 % of its least value."""
+    """First checkpoint at which the effective rank of the pre-logits on training inputs has fallen to half of its largest value
+    since memorisation. The authors take the epoch from which it is within 10 % of its least value, which depends on how long
+    a run is trained."""
     table = results.probes["prelogits"].sort_values(["run", "epoch"])
-    rank = table["effective_rank_train"]
-    near = table[rank <= NEAR * rank.groupby(table["run"]).transform("min")]
-    return near.groupby("run")["epoch"].first()
+    own = table[reaches(table["train_accuracy"], MEMORISED)]
+    rank = own["effective_rank_train"]
+    fallen = own[rank <= rank.groupby(own["run"]).cummax() / 2]
+    return fallen.groupby("run")["epoch"].first()
