@@ -137,3 +137,23 @@ def test_the_bound_of_the_lemma_covers_gains(norm):
         out = model.forward(weights, read, detail=True)
         doubled = weights | {"gain_mlp": 2 * weights["gain_mlp"]}
         assert model.local_lipschitz(doubled, out) > model.local_lipschitz(weights, out)
+
+
+@pytest.mark.parametrize(("norm", "layers"), [("both", 1), ("query-key", 1), ("value", 3)])
+def test_lanes_with_gains_and_biases_are_the_runs_alone(norm, layers):
+    model = replace(BIASED, norm=norm, layers=layers, scope="full")
+    configs = [RunConfig(task=TASK, model=model, seed=seed).check() for seed in range(2)]
+
+    def trained(*own):
+        program = Program(own[0], len(own), torch.device("cpu"))
+        for lane, config in enumerate(own):
+            program.load(lane, config, lane_data(config))
+        for _ in range(5):
+            program.train_epoch()
+        return program
+
+    together = trained(*configs)
+    for lane, config in enumerate(configs):
+        alone = trained(config)
+        torch.testing.assert_close(together.flat[lane], alone.flat[0], rtol=2e-3, atol=2e-4)
+        assert together.evaluate()["test_loss"][lane] == pytest.approx(alone.evaluate()["test_loss"][0], rel=1e-3)
