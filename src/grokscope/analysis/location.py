@@ -22,6 +22,8 @@ def mean_interval(values: Array) -> tuple[float, float, float]:
     """The mean with its interval (Student)."""
     if len(values) < 2:
         return float(values[0]), -np.inf, np.inf
+    if np.ptp(values) == 0:
+        return (float(values[0]),) * 3
     interval = ttest_1samp(values, 0.0).confidence_interval(0.95)
     return float(values.mean()), float(interval.low), float(interval.high)
 

@@ -179,7 +179,7 @@ def _collect(
         return None
     arms, own = [arm for arm, _ in asked], [stored[config.id] for _, config in asked]
     lost = [arm for arm in dict.fromkeys(every) if arm not in arms]
-    table, curves = run_rows(own, arms, DEFAULT, experiment.thresholds)
+    table, curves = run_rows(own, arms, DEFAULT, experiment.thresholds, experiment.collected)
     if experiment.priced:
         table = _price(table, asked, device)
     about = {

@@ -14,6 +14,7 @@ from ..config import RunConfig, merge, nested
 from ..errors import ConfigError, nearest
 from ..limits import check_count
 from ..registry import import_tree
+from ..settings import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,6 +181,8 @@ class Experiment:
     function that draws runs."""
     probes: Sequence[str] = ()
     """Probes of every run that are stored with the results."""
+    collected: Sequence[str] = ()
+    """Registered numbers of every run that are found when results are collected; see `collected.py`."""
     thresholds: Sequence[float] = ()
     """Accuracies at which the clocks are taken besides 99 % and 95 %, for tasks whose best accuracy is lower."""
     parts: Sequence[str] = ()
@@ -214,19 +217,21 @@ class Experiment:
             config = replace(RunConfig.from_dict(plain).check(), exact=True)
             if config.precision == "auto":
                 config = replace(config, precision=precision)
-            chosen += [(arm, self._named(replace(config, seed=seed), chosen)) for seed in range(count)]
+            chosen += [(arm, self._named(replace(config, seed=seed), chosen, count)) for seed in range(count)]
         return chosen
 
     @staticmethod
-    def _named(config: RunConfig, earlier: Sequence[tuple[str, RunConfig]]) -> RunConfig:
+    def _named(config: RunConfig, earlier: Sequence[tuple[str, RunConfig]], seeds: int) -> RunConfig:
         """With every reference "@arm" (a teacher, the origin of a ticket) replaced by the id of that arm's run with the same
-        seed; the arm must come earlier."""
+        seed, and "@@arm" by that of its run with the next seed (after the last comes the first); the arm must come earlier."""
         runs = {(arm, other.seed): other.id for arm, other in earlier}
         for part, field_ in REFERENCES:
             settings = getattr(config, part)
             name = getattr(settings, field_, "")
             if name.startswith("@"):
-                named = replace(settings, **{field_: runs[name[1:], config.seed]})
+                shift = 1 if name.startswith("@@") else 0
+                require(shift < seeds, f"{part}.{field_}", f"{name} needs two seeds or more")
+                named = replace(settings, **{field_: runs[name[1 + shift :], (config.seed + shift) % seeds]})
                 config = replace(config, **{part: named})
         return config
 

@@ -72,7 +72,9 @@ def say(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS, name: str | None = 
     if not own.grokked.any():
         ended = unfinished(runs.loc[runs["arm"] == arm, "status"]) if "status" in runs else ""
         never = "not" if ended else "never"
-        return f"{label}{never} by {clock.show(own.time.max())}{clock.unit} ({grokked}{ended})"
+        last = own.time.max()
+        by = f" by {clock.show(last)}{clock.unit}" if np.isfinite(last) else ""
+        return f"{label}{never}{by} ({grokked}{ended})"
     low, high = (clock.show(x) if np.isfinite(x) else "never" for x in median_interval(own))
     middle = median(own)
     typical = f"{clock.show(middle)}{clock.unit}" if np.isfinite(middle) else "not reached"

@@ -25,6 +25,7 @@ from ..thresholds import reaches
 from ..tickets.base import FromRun
 from .base import origins
 from .clocks import THRESHOLDS, column_of
+from .collected import Finished, collect_named
 
 if TYPE_CHECKING:
     from ..store.results import Results
@@ -45,11 +46,16 @@ ONE_SEED = ("masks", "neurons")
 
 
 def run_rows(
-    runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT, thresholds: Sequence[float] = ()
+    runs: Sequence[RunInfo],
+    arms: Sequence[str],
+    criterion: Criterion = DEFAULT,
+    thresholds: Sequence[float] = (),
+    collected: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table of runs and the thinned curves.
 
     thresholds   accuracies at which the clocks are taken besides 99 % and 95 %
+    collected    registered numbers that become columns as well; see `collected.py`
     """
     rows, curves = [], []
     by_id = {run.id: run for run in runs}
@@ -63,6 +69,7 @@ def run_rows(
             "t_total": None if row["t_grok"] is None else before + row["t_grok"],
             "t_total_end": before + row["epoch"],
         }
+        row |= collect_named(tuple(collected), Finished(run, metrics, by_id))
         rows.append(row)
         curves.append(thin(metrics, row["t_grok"]).assign(run=run.id))
     table = pd.DataFrame(rows)
