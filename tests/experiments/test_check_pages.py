@@ -27,6 +27,8 @@ def ledger(monkeypatch):
         name="toy-one",
         claims=claims,
         pictures={},
+        settings="ours",
+        differs="",
         arms={"a": {}, "b": {}},
         seeds=20,
         priced=False,

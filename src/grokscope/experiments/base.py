@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -17,16 +17,12 @@ from ..registry import import_tree
 from ..settings import require
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..figures.registry import Draw
-    from ..store.results import Results
     from .settle import Rule
 
 Verdict = Literal["agrees", "agrees in part", "disagrees", "cannot be told", "not tested"]
 """What our runs say about a claim."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-ClaimVerdict = str
 Scale = Literal["quick", "full"]
 Overrides = Mapping[str, Any]
 """Dotted settings on top of a run's own, e.g. {"task.p": 97}."""
@@ -111,7 +107,7 @@ class Case:
 class Ruling:
     """The verdict of a rule on the runs, and what it rests on."""
 
-    verdict: str
+    verdict: Verdict
     cases: Sequence[Case] = ()
     measured: str = ""
     """What was measured, with its numbers: one line per case."""
@@ -119,7 +115,6 @@ class Ruling:
     """How the numbers were turned into the verdict."""
     when: str = ""
     """Which cases have which verdict, where they differ."""
-    numbers: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def p(self) -> float | None:
@@ -135,24 +130,14 @@ class Claim:
     """A word for links, unique within the experiment."""
     statement: str
     """One sentence; never the negation of what its author says."""
-    rule: Rule | str
+    rule: Rule
     """Decides it; see `experiments.rules`."""
-    text: str = ""
+    text: str
     """The rule in words, written before the runs."""
     reported: str = ""
     """The paper's own number, where it gives one."""
     of: Literal["paper", "critic", "ours"] = "paper"
     """Whose statement it is."""
-    judge: Callable[[pd.DataFrame], Ruling] | None = None
-    judge_all: Callable[[Results], Ruling] | None = None
-
-    def ruling(self, results: Results) -> Ruling:
-        if not isinstance(self.rule, str):
-            return self.rule(results)
-        if self.judge is not None:
-            return self.judge(results.runs)
-        assert self.judge_all is not None, f"claim {self.name} has no rule"
-        return self.judge_all(results)
 
 
 @dataclass(frozen=True, kw_only=True)

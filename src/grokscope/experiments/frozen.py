@@ -36,9 +36,7 @@ CHECKOUT = Path(__file__).parents[3]
 
 
 def rule_hash(claim: Claim) -> str:
-    """Twelve hex digits; empty for a claim whose rule is only words."""
-    if isinstance(claim.rule, str):
-        return ""
+    """Twelve hex digits."""
     text = json.dumps(_plain(claim.rule), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,12 +31,11 @@ from ..analysis.pairs import (
 from ..analysis.powerlaw import fit_power_law
 from ..analysis.shares import p_share_above, p_share_below, paired_difference, share_interval
 from ..analysis.survival import Sample
-from . import old_rules, power
+from . import power
 from .base import Case, Effect
 from .clauses import median, say, say_share
 from .clocks import FIRST_99, Clock, NotRunError, common_seeds, paired, times
 from .columns import select, values
-from .old_rules import *  # noqa: F403
 from .regimes import REGIMES, in_regime
 from .settle import ALPHA as ALPHA
 from .settle import Rule as Rule
@@ -505,9 +504,9 @@ class InRegimes(Rule):
         return [_under(name, case) for name, own in there.items() for case in self.rule.found(select(results, own))]
 
 
-def in_regimes(rule: Any, regimes: Iterable[str] = tuple(REGIMES)) -> Any:
+def in_regimes(rule: Rule, regimes: Iterable[str] = tuple(REGIMES)) -> InRegimes:
     """One verdict per regime."""
-    return InRegimes(rule, tuple(regimes)) if isinstance(rule, Rule) else old_rules.in_regimes(rule, tuple(regimes))
+    return InRegimes(rule, tuple(regimes))
 
 
 def _under(name: str, case: Case) -> Case:
