@@ -35,9 +35,9 @@ experiment(
         Claim(
             name="shell",
             statement="An MLP held on the right sphere generalises perfectly with oracle attention.",
-            text="In each regime and at each radius: at least 70 % of the runs with the oracle prior reach 99 % test accuracy "
+            text="In each regime and at each radius: at least 60 % of the runs with the oracle prior reach 99 % test accuracy "
             "(exact binomial interval). The radii at which they do are the shell.",
-            rule=in_regimes(InEach({f"{r:g}": ShareAtLeast(f"radius {r:g}, oracle", 0.7) for r in RADII})),
+            rule=in_regimes(InEach({f"{r:g}": ShareAtLeast(f"radius {r:g}, oracle", 0.6) for r in RADII})),
         ),
         Claim(
             name="misled",

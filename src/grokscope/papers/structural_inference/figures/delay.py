@@ -40,8 +40,8 @@ def delay_against(
     colours = arm_colours(list(dict.fromkeys(points["series"])))
     width = PAGE_WIDTH if len(panels) > 2 else 5.2 if len(panels) == 2 or ticks else COLUMN_WIDTH * 1.2
     figure = Figure(figsize=(width, 3.0))
-    axes = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
-    for ax, (panel, own) in zip(axes, panels.items(), strict=True):
+    axes = figure.subplots(1, max(len(panels), 1), sharey=True, sharex=True, squeeze=False)[0]
+    for ax, (panel, own) in zip(axes, panels.items(), strict=False):
         ax.set_title(panel)
         for series, runs in own.groupby("series", sort=False):
             place = list(colours).index(series) - (len(colours) - 1) / 2
@@ -64,7 +64,8 @@ def delay_against(
         entries.append(
             (Line2D([], [], color=GREY, ls="", marker="^", mfc="none", mew=1.1, ms=5), "never grokked (censored)")
         )
-    legend(figure, entries)
+    if entries:
+        legend(figure, entries)
     return figure
 
 

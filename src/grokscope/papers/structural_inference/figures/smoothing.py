@@ -28,5 +28,6 @@ def logit_variance_and_entropy(runs: Sequence[RunCurves]) -> Figure:
         subtitle(axes[0, place], f"{len(members)} seed{'s' if len(members) > 1 else ''}")
     log_values(axes[0, 0])
     axes[1, 0].set_ylim(bottom=0)
-    legend(figure, [*time_entries(runs, "t_mem", "memorisation"), *time_entries(runs, "t_grok", "grokking")])
+    if entries := [*time_entries(runs, "t_mem", "memorisation"), *time_entries(runs, "t_grok", "grokking")]:
+        legend(figure, entries)
     return figure
