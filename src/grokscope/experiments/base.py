@@ -210,6 +210,7 @@ class Experiment:
         count = seeds or (self.seeds if scale == "full" else self.quick_seeds)
         check_count(count * len(self.arms_at(scale)), "seeds")
         chosen: list[tuple[str, RunConfig]] = []
+        runs: dict[tuple[str, int], RunConfig] = {}
         for arm, settings in self.arms_at(scale).items():
             plain = self.base.changes()
             for layer in (self.quick if scale == "quick" else {}, settings):
@@ -217,21 +218,22 @@ class Experiment:
             config = replace(RunConfig.from_dict(plain).check(), exact=True)
             if config.precision == "auto":
                 config = replace(config, precision=precision)
-            chosen += [(arm, self._named(replace(config, seed=seed), chosen, count)) for seed in range(count)]
+            own = [self._named(replace(config, seed=seed), runs, count) for seed in range(count)]
+            runs |= {(arm, one.seed): one for one in own}
+            chosen += [(arm, one) for one in own]
         return chosen
 
     @staticmethod
-    def _named(config: RunConfig, earlier: Sequence[tuple[str, RunConfig]], seeds: int) -> RunConfig:
+    def _named(config: RunConfig, earlier: Mapping[tuple[str, int], RunConfig], seeds: int) -> RunConfig:
         """With every reference "@arm" (a teacher, the origin of a ticket) replaced by the id of that arm's run with the same
         seed, and "@@arm" by that of its run with the next seed (after the last comes the first); the arm must come earlier."""
-        runs = {(arm, other.seed): other.id for arm, other in earlier}
         for part, field_ in REFERENCES:
             settings = getattr(config, part)
             name = getattr(settings, field_, "")
             if name.startswith("@"):
                 shift = 1 if name.startswith("@@") else 0
                 require(shift < seeds, f"{part}.{field_}", f"{name} needs two seeds or more")
-                named = replace(settings, **{field_: runs[name[1 + shift :], (config.seed + shift) % seeds]})
+                named = replace(settings, **{field_: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
                 config = replace(config, **{part: named})
         return config
 

@@ -36,8 +36,8 @@ CLOSER = 30
 """Further rows between half the time of grokking and the time itself, spaced evenly: a short rise should not be missed."""
 BITS = 13
 """Low bits of float32 that are cut off: what is left is good to 0.05 %, and packs three times as well."""
-DROPPED = ("seconds", "seconds_per_step", "norm_", "logit_variance", "prior_loss")
-"""Columns that no picture of an experiment needs."""
+DROPPED = ("seconds", "seconds_per_step", "norm_", "prior_loss")
+"""Columns that neither a picture nor a claim of an experiment needs."""
 
 TOUCHED: tuple[ClockName, ...] = ("first", "held")
 
@@ -184,10 +184,17 @@ def _attention(metrics: pd.DataFrame, t_mem: int | None) -> dict[str, Any]:
         "D_start": float(metrics["D"].iloc[0]),
         "D_mem": _at(metrics, "D", t_mem),
         "D_end": float(last["D"]),
+        "t_fall": fall_time(metrics),
         "mass_worst_end": float(last["mass_worst"]),
         "bound_ratio": float(metrics["bound_ratio"].max()),
         **crossings(metrics),
     }
+
+
+def fall_time(metrics: pd.DataFrame) -> int | None:
+    """The first epoch at which D has fallen to 1/e of its first value; None if it never does."""
+    down = metrics.loc[metrics["D"] <= metrics["D"].iloc[0] / np.e, "epoch"]
+    return int(down.iloc[0]) if len(down) and metrics["D"].iloc[0] > 0 else None
 
 
 def crossings(metrics: pd.DataFrame) -> dict[str, float | None]:

@@ -2,7 +2,7 @@
 
 `results/rules.json` lists the hashes of all claims (`python -m tools.freeze_rules`). Results name the commit that they were run at;
 that commit must already have had the hashes that they store. What changes a hash: the fields of the rule, and the code of its own
-columns and judges. How a rule is printed does not.
+columns (registered, or found at collection) and judges. How a rule is printed does not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .columns import registered
+from . import collected, columns
 
 if TYPE_CHECKING:
     from .base import Claim, Experiment
@@ -56,7 +56,8 @@ def _plain(value: Any) -> Any:
         own = {f.name: getattr(value, f.name) for f in fields if getattr(value, f.name) != f.default}
         return [type(value).__name__, {name: _plain(one) for name, one in own.items()}]
     if isinstance(value, str):
-        return [value, _code(registered[value])] if value in registered else value
+        named: Callable[..., Any] | None = columns.registered.get(value) or collected.registered.get(value)
+        return [value, _code(named)] if named else value
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, Mapping):
