@@ -29,7 +29,7 @@ def checkpoint_curves(results: Results, table: pd.DataFrame) -> list[RunCurves]:
 
 def draw_checkpoints(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, mark: str) -> None:
     """One thin line per seed, with a mark at every checkpoint; fainter where there are many."""
-    style = {"ms": 3, "lw": 0.8, "alpha": 0.8} if len(runs) <= MANY else {"ms": 2, "lw": 0.5, "alpha": 0.35}
+    size, width, alpha = (3, 0.8, 0.8) if len(runs) <= MANY else (2, 0.5, 0.35)
     for run in runs:
-        (line,) = ax.plot(*run.series(column), color=colour, marker=mark, zorder=2, **style)
+        (line,) = ax.plot(*run.series(column), color=colour, marker=mark, ms=size, lw=width, alpha=alpha, zorder=2)
         line.set(clip_on=False, gid=column)
