@@ -8,7 +8,6 @@ programs of one lane, which need no vmap: a run's bits do not depend on its neig
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from ..tickets import Origin
 
 
-_AHEAD = 32
-"""Number of steps whose learning rates are computed at once on a CPU."""
+_AHEAD = {"cpu": 32, "cuda": 256}
+"""Number of steps whose learning rates are computed at once."""
 
 
 class Program:
@@ -72,8 +71,12 @@ class Program:
             "optim": self._new_state(template.optim.init, template.optim.elementwise),
             "filter": self._new_state(lambda weight, role: template.filter.init(weight), template.filter.elementwise),
         }
-        self._ahead: deque[tuple[Tensor, Tensor]] = deque()
+        self._ahead = torch.zeros(_AHEAD[device.type], 2, lanes, device=device)
         """Learning rates and prior strengths of the next steps."""
+        self._next = torch.zeros(1, dtype=torch.int64, device=device)
+        """Which of them is the next step's: counted by the step itself, since a graph repeats the same operations."""
+        self._left = 0
+        """How many of them are left."""
         self._steps_guarded = self._evaluations_guarded = False
         """Whether one evaluation has been checked for draws from a global generator."""
         self.train: Batch = {}
@@ -101,7 +104,7 @@ class Program:
         for key, value in hyper_of(config).items():
             self.hyper[key][lane] = value
         self.seed[lane] = config.seed_for("order")
-        self._ahead.clear()
+        self._left = 0
         if saved is None:
             start = starting_point(config, self._planned(data[0]), origin)
             saved = {f"weight/{name}": weight for name, weight in start.weights.items()}
@@ -175,6 +178,9 @@ class Program:
     def train_epoch(self) -> None:
         """One pass over each lane's training set."""
         for _ in range(self.config.steps_per_epoch):
+            if not self._left:
+                self._look_ahead()
+            self._left -= 1
             self._train_step()
 
     def finish(self) -> None:
@@ -196,7 +202,8 @@ class Program:
 
     def _changing(self) -> list[Tensor]:
         """All tensors that a step modifies."""
-        return [self.flat, self.step, *(tensor for component in self.state.values() for tensor in component.values())]
+        counters = [self.step, self._next]
+        return [self.flat, *counters, *(tensor for component in self.state.values() for tensor in component.values())]
 
     def _eager_step(self) -> None:
         if self._steps_guarded:
@@ -239,15 +246,19 @@ class Program:
         penalties = self._each_run(self.objective.penalties)
         return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [ones]
 
+    def _look_ahead(self) -> None:
+        """Compute the learning rate and the prior's strength of each run for the next steps: many small operations."""
+        self._left = len(self._ahead)
+        steps = self.step + torch.arange(self._left, device=self.device)[:, None]
+        rates, betas = vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps)
+        torch.stack([rates, betas], 1, out=self._ahead)
+        self._next.zero_()
+
     def _scheduled(self) -> tuple[Tensor, Tensor]:
-        """Learning rate and prior strength of each run at this step. On a CPU, several steps are computed at once."""
-        if self.device.type == "cuda":
-            return vmap(self.objective.scheduled)(self.hyper, self.step)
-        if not self._ahead:
-            steps = self.step + torch.arange(_AHEAD)[:, None]
-            rates, betas = vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps)
-            self._ahead.extend(zip(rates, betas, strict=True))
-        return self._ahead.popleft()
+        """Learning rate and prior strength of each run at this step."""
+        rate, beta = self._ahead.index_select(0, self._next)[0]
+        self._next += 1
+        return rate, beta
 
     def _apply_update(self, grad: Tensor, lr: Tensor) -> None:
         arguments = (self.flat, grad, self.state, self.hyper, lr, self.step, self.seed)
@@ -286,7 +297,9 @@ class Program:
         return self._planned(select(self.train, key.argsort(dim=1, stable=True).gather(1, slice_)))
 
     def _planned(self, batch: Batch) -> Batch:
-        heads = getattr(self.config.model, "heads", 1) if self.objective.fused else 1
+        model = self.config.model
+        expanded = self.objective.fused and not model.pools_heads(self.device)
+        heads = getattr(model, "heads", 1) if expanded else 1
         return with_plan(batch, self.shape.vocabulary, max(self.shape.length, self.shape.test_length), heads)
 
     # ── measuring ────────────────────────────────────────────────────────────────────────────────────────────

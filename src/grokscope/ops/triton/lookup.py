@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 EXAMPLES = 16
 """Examples per program; measured on an H200, as are the block sizes of `row_sums`."""
-TOKENS = 32
-"""Tokens per program of `added_backward`."""
+FEW = 32
+"""Runs below which a device is not filled by one program per run and block."""
 ROWS = 4
 """Rows per program of `row_sums`: starting a program costs as much as a short row."""
+SHARES = 16
+"""Most programs that share a long row of `row_sums`."""
 
 
 def gather(table: Tensor, row: Tensor) -> Tensor:
@@ -36,23 +38,31 @@ def gather(table: Tensor, row: Tensor) -> Tensor:
 
 
 def pool_forward(table: Tensor, weight: Tensor, row: Tensor) -> Tensor:
-    """out[n] = Σ_t weight[n, t] · table[row[n, t]]"""
-    (rows, width), (examples, positions) = table.shape[-2:], row.shape[-2:]
+    """out[n] = Σ_t weight[n, t] · table[row[n, t]]; with weights [n, head, t], of each head's share of the columns."""
+    (rows, width), (examples, positions), heads = table.shape[-2:], row.shape[-2:], _heads(weight, row)
     out = torch.empty(*row.shape[:-1], width, device=table.device, dtype=table.dtype)
     table, weight, row = table.contiguous(), weight.contiguous(), row.contiguous()
     grid = (triton.cdiv(examples, EXAMPLES), _runs(row))
-    _pool_forward[grid](table, weight, row, out, examples, rows, width, positions, EXAMPLES, _columns(width))
+    _pool_forward[grid](table, weight, row, out, examples, rows, width, positions, heads, EXAMPLES, _columns(width))
     return out
 
 
-def pool_weight_backward(grad: Tensor, table: Tensor, row: Tensor) -> Tensor:
-    """out[n, t] = grad[n] · table[row[n, t]]"""
+def pool_weight_backward(grad: Tensor, table: Tensor, row: Tensor, heads: int = 0) -> Tensor:
+    """out[n, t] = grad[n] · table[row[n, t]]; with heads, out[n, head, t] over each head's share of the columns."""
     (rows, width), (examples, positions) = table.shape[-2:], row.shape[-2:]
-    out = torch.empty(row.shape, device=table.device)
+    shape = (*row.shape[:-1], heads, positions) if heads else row.shape
+    out = torch.empty(shape, device=table.device)
     grad, table, row = grad.contiguous(), table.contiguous(), row.contiguous()
     grid = (triton.cdiv(examples, EXAMPLES), _runs(row))
-    _pool_weight_backward[grid](grad, table, row, out, examples, rows, width, positions, EXAMPLES, _columns(width))
+    _pool_weight_backward[grid](
+        grad, table, row, out, examples, rows, width, positions, max(heads, 1), EXAMPLES, _columns(width)
+    )
     return out
+
+
+def splits_into(heads: int, width: int) -> bool:
+    """Whether the kernels can split rows of this width into heads: blocks are powers of two."""
+    return _columns(width) == width and _columns(heads) == heads
 
 
 def distances(table: Tensor, point: Tensor, row: Tensor) -> Tensor:
@@ -79,27 +89,46 @@ def added_backward(grad: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
     runs, rows, width = grad.shape
     positions = rows // tokens
     to_token = torch.empty(runs, tokens, width, device=grad.device)
-    parts = triton.cdiv(tokens, TOKENS)
+    own = 4 if runs < FEW else 32  # tokens per program
+    parts = triton.cdiv(tokens, own)
     to_place = torch.empty(runs, parts, positions, width, device=grad.device)
-    sizes = (tokens, width, positions, TOKENS, _columns(positions), _columns(width))
+    sizes = (tokens, width, positions, own, _columns(positions), _columns(width))
     _added_backward[(parts, runs)](grad.contiguous(), to_token, to_place, *sizes)
     return to_token, to_place.sum(1)
 
 
 def row_sums(source: Tensor, order: Tensor, starts: Tensor, weight: Tensor | None, positions: int) -> Tensor:
-    """out[m] = Σ over reads r of row m of weight[r] · source[r // positions]; weight None is 1. Sums are float32.
+    """out[m] = Σ over reads r of row m of weight[r] · source[r // positions]; weight None is 1; weights [n, head, t] are those of
+    each head's share of the columns. Sums are float32.
 
-    The query's row is read by every example: where few runs leave the device idle, several programs share each row."""
+    The query's row is read by every example: where few runs leave the device idle, further programs share the long rows."""
     rows, reads, width, runs = starts.shape[-1], order.shape[-1], source.shape[-1], _runs(order, 1)
-    shares = max(1, min(16, 128 // runs))
+    shares = max(1, min(SHARES, 128 // runs))
     out = torch.empty(shares, *starts.shape, width, device=source.device)
     source, order, starts = source.contiguous(), order.contiguous(), starts.contiguous()
     factors = source if weight is None else weight.contiguous()
     block, warps = (64, 2) if width >= 16 else (128, 1)
-    sizes = (rows, reads, width, positions, shares, ROWS, weight is not None, block, _columns(width))
-    grid = (triton.cdiv(rows, ROWS), runs, shares)
-    _row_sums[grid](source, order, starts, factors, out, *sizes, num_warps=warps)
-    return out.sum(0) if shares > 1 else out[0]
+    tensors, columns = (source, order, starts, factors, out), _columns(width)
+    sizes = (rows, reads, width, positions, shares)
+    heads = 1 if weight is None else weight.numel() // order.numel()
+    of = {"WEIGHTED": weight is not None, "HEADS": heads, "BLOCK": block, "COLUMNS": columns}
+    _row_sums[(triton.cdiv(rows, ROWS), runs, 1)](*tensors, *sizes, FIRST=0, ROWS=ROWS, **of, num_warps=warps)
+    if shares == 1:
+        return out[0]
+    # most rows have nothing to share: a program looks at many
+    _row_sums[(triton.cdiv(rows, 8 * ROWS), runs, shares - 1)](
+        *tensors, *sizes, FIRST=1, ROWS=8 * ROWS, **of, num_warps=warps
+    )
+    whole = torch.empty(*starts.shape, width, device=source.device)
+    many = max(1, 512 // columns)
+    _shares_added[(triton.cdiv(rows, many), runs)](
+        out, starts, whole, rows, reads, width, shares, ROWS=many, BLOCK=block, COLUMNS=columns
+    )
+    return whole
+
+
+def _heads(weight: Tensor, row: Tensor) -> int:
+    return weight.shape[-2] if weight.ndim > row.ndim else 1
 
 
 def _columns(width: int) -> int:
@@ -127,7 +156,7 @@ def _gather(table, row, out, reads, rows, width, BLOCK: tl.constexpr, COLUMNS: t
 @triton.jit
 def _pool_forward(
     table, weight, row, out, examples, rows, width,
-    positions: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
+    positions: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     run = tl.program_id(1).to(tl.int64)
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -138,15 +167,19 @@ def _pool_forward(
     total = tl.zeros((BLOCK, COLUMNS), dtype=tl.float32)
     for t in range(positions):
         r = run * rows + tl.load(row + example * positions + t, mask=alive, other=0)
-        w = tl.load(weight + example * positions + t, mask=alive, other=0.0)
-        total += w[:, None] * tl.load(table + r[:, None] * width + c[None, :], mask=inside, other=0.0)
+        if HEADS == 1:
+            w = tl.load(weight + example * positions + t, mask=alive, other=0.0)[:, None]
+        else:
+            head = (c // (COLUMNS // HEADS))[None, :]
+            w = tl.load(weight + (example[:, None] * HEADS + head) * positions + t, mask=inside, other=0.0)
+        total += w * tl.load(table + r[:, None] * width + c[None, :], mask=inside, other=0.0)
     tl.store(out + example[:, None] * width + c[None, :], total, mask=inside)
 
 
 @triton.jit
 def _pool_weight_backward(
     grad, table, row, out, examples, rows, width,
-    positions: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
+    positions: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     run = tl.program_id(1).to(tl.int64)
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -158,7 +191,12 @@ def _pool_weight_backward(
     for t in range(positions):
         r = run * rows + tl.load(row + example * positions + t, mask=alive, other=0)
         v = tl.load(table + r[:, None] * width + c[None, :], mask=inside, other=0.0)
-        tl.store(out + example * positions + t, tl.sum(g * v, 1), mask=alive)
+        if HEADS == 1:
+            tl.store(out + example * positions + t, tl.sum(g * v, 1), mask=alive)
+        else:
+            each = tl.sum(tl.reshape(g * v, (BLOCK, HEADS, COLUMNS // HEADS)), 2)
+            place = example[:, None] * HEADS + tl.arange(0, HEADS)[None, :]
+            tl.store(out + place * positions + t, each, mask=alive[:, None])
 
 
 @triton.jit
@@ -215,10 +253,13 @@ def _added_backward(
 @triton.jit
 def _row_sums(
     source, order, starts, weight, out, rows, reads, width, positions, shares,
-    ROWS: tl.constexpr, WEIGHTED: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
+    FIRST: tl.constexpr, ROWS: tl.constexpr, WEIGHTED: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr,
+    COLUMNS: tl.constexpr,
 ):  # fmt: skip
+    """Share `FIRST` or a later one of each row: every `shares`-th block of its reads. A later share of a short row is empty, and
+    is not written."""
     run = tl.program_id(1).to(tl.int64)
-    share = tl.program_id(2)
+    share = FIRST + tl.program_id(2)
     all_runs = tl.num_programs(1).to(tl.int64)
     c = tl.arange(0, COLUMNS)
     sources = run * (reads // positions)
@@ -227,15 +268,41 @@ def _row_sums(
     for m in range(last, max(last - ROWS, -1), -1):
         begin = tl.load(starts + run * rows + m)
         end = tl.load(starts + run * rows + m + 1, mask=m + 1 < rows, other=reads)
-        total = tl.zeros((COLUMNS,), dtype=tl.float32)
-        for place in range(begin + share * BLOCK, end, shares * BLOCK):
-            r = place + tl.arange(0, BLOCK)
-            alive = r < end
-            read = tl.load(order + run * reads + r, mask=alive, other=0)
-            n = sources + read // positions
-            inside = alive[:, None] & (c < width)[None, :]
-            v = tl.load(source + n[:, None] * width + c[None, :], mask=inside, other=0.0).to(tl.float32)
-            if WEIGHTED:
-                v = v * tl.load(weight + run * reads + read, mask=alive, other=0.0)[:, None]
-            total += tl.sum(v, 0)
-        tl.store(out + ((share * all_runs + run) * rows + m) * width + c, total, mask=c < width)
+        if FIRST == 0 or begin + share * BLOCK < end:
+            total = tl.zeros((COLUMNS,), dtype=tl.float32)
+            for place in range(begin + share * BLOCK, end, shares * BLOCK):
+                r = place + tl.arange(0, BLOCK)
+                alive = r < end
+                read = tl.load(order + run * reads + r, mask=alive, other=0)
+                n = sources + read // positions
+                inside = alive[:, None] & (c < width)[None, :]
+                v = tl.load(source + n[:, None] * width + c[None, :], mask=inside, other=0.0).to(tl.float32)
+                if WEIGHTED:
+                    if HEADS == 1:
+                        v = v * tl.load(weight + run * reads + read, mask=alive, other=0.0)[:, None]
+                    else:
+                        head = (c // (COLUMNS // HEADS))[None, :]
+                        place = (n[:, None] * HEADS + head) * positions + (read % positions)[:, None]
+                        v = v * tl.load(weight + place, mask=inside, other=0.0)
+                total += tl.sum(v, 0)
+            tl.store(out + ((share * all_runs + run) * rows + m) * width + c, total, mask=c < width)
+
+
+@triton.jit
+def _shares_added(
+    parts, starts, out, rows, reads, width, shares, ROWS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr
+):
+    """The sum of the shares of each row that were written."""
+    run = tl.program_id(1).to(tl.int64)
+    all_runs = tl.num_programs(1).to(tl.int64)
+    m = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    c = tl.arange(0, COLUMNS)
+    begin = tl.load(starts + run * rows + m, mask=m < rows, other=0)
+    end = tl.load(starts + run * rows + m + 1, mask=m + 1 < rows, other=reads)
+    inside = (m < rows)[:, None] & (c < width)[None, :]
+    total = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+    for share in range(shares):
+        written = (begin + share * BLOCK < end) | (share == 0)
+        place = ((share * all_runs + run) * rows + m)[:, None] * width + c[None, :]
+        total += tl.load(parts + place, mask=inside & written[:, None], other=0.0)
+    tl.store(out + (run * rows + m)[:, None] * width + c[None, :], total, mask=inside)
