@@ -139,11 +139,7 @@ class Fused(Tables):
     def pools_heads(self, device: torch.device) -> bool:
         """Whether each head pools its own values, which W_O mixes afterwards: on a GPU a product costs less than look-ups of full
         width for every head."""
-        if self.heads == 1 or not usable_on(device):
-            return False
-        from ..ops.triton.lookup import splits_into
-
-        return splits_into(self.heads, self.d)
+        return self.heads > 1 and usable_on(device)
 
     def _pooled(self, weights: dict[str, Tensor], plan: Plan, attention: Tensor) -> Float[Tensor, "... example d"]:
         """h of all heads, side by side."""

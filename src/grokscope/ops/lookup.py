@@ -98,13 +98,9 @@ def pool_heads(
     table: Float[Tensor, "rows width"], weight: Float[Tensor, "example head position"], plan: Plan
 ) -> Float[Tensor, "example width"]:
     """`pool` with weights of its own for each head's share of the columns."""
-    heads, width = weight.shape[-2], table.shape[-1]
     if usable_on(table.device):
-        from .triton.lookup import splits_into
-
-        if splits_into(heads, width):
-            return _PoolHeads.apply(table, weight, *plan)
-    reads = lookup(table, plan).unflatten(-1, (heads, -1))  # example, position, head, width
+        return _PoolHeads.apply(table, weight, *plan)
+    reads = lookup(table, plan).unflatten(-1, (weight.shape[-2], -1))  # example, position, head, width
     return torch.einsum("...njhw,...nhj->...nhw", reads, weight.to(reads.dtype)).flatten(-2)
 
 
