@@ -215,10 +215,7 @@ class Program:
 
     def _step_all(self) -> None:
         lr, beta = self._scheduled()
-        of, factors = self._objective(self._batch(), beta)
-        # frozen attention leaves W_Q and W_K unused: their gradient is 0
-        weights = list(self.weights.values())
-        grads = torch.autograd.grad(of, weights, factors, allow_unused=True, materialize_grads=True)
+        grads = self._gradients(*self._objective(self._batch(), beta))
         with torch.no_grad():
             grad = self.layout.join(dict(zip(self.weights, grads, strict=True)))
             if self.update.is_plain_adamw:
@@ -226,6 +223,13 @@ class Program:
             else:
                 self._apply_update(grad, lr)
             self.step += 1
+
+    def _gradients(self, of: list[Tensor], factors: list[Tensor]) -> tuple[Tensor, ...]:
+        """The gradient of the objective with respect to every weight."""
+        weights = list(self.weights.values())
+        total = _Objective.apply(len(of), *of, *factors)
+        # frozen attention leaves W_Q and W_K unused: their gradient is 0
+        return torch.autograd.grad(total, weights, allow_unused=True, materialize_grads=True)
 
     def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors to differentiate and the factor of each: the sum of their products is the objective of the runs, or has the
@@ -363,6 +367,20 @@ class Program:
         if self.config.model.has_attention:
             shape = (self.shape.train_size, getattr(self.config.model, "heads", 1), self.shape.length)
         return torch.zeros(self.lanes, *shape, device=self.device, requires_grad=True)
+
+
+class _Objective(torch.autograd.Function):
+    """A scalar with the gradient of Σ tensor · factor; its value is not computed. Given factors, `torch.autograd.grad` does the
+    same, but imports SymPy to compare shapes, which takes a second at every start."""
+
+    @staticmethod
+    def forward(ctx: Any, count: int, *tensors: Tensor) -> Tensor:
+        ctx.save_for_backward(*tensors[count:])
+        return tensors[0].new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> Any:
+        return None, *ctx.saved_tensors, *(None for _ in ctx.saved_tensors)
 
 
 def _mapped(change: Callable[[Tensor], Tensor], tree: Any) -> Any:

@@ -290,23 +290,24 @@ def _row_sums(
     head = tl.program_id(2)
     c = tl.arange(0, COLUMNS)
     starts += run * rows
+    of_rows = tl.program_id(0) - (SHARES - 1)
     if SHARES > 1:
         m, number, count = _long_rows(starts, rows, reads, LONG, LONGEST, EVERY)
-    if tl.program_id(0) < SHARES - 1:
-        share = 1 + tl.program_id(0)
-        for k in range(0, count):
-            own = tl.sum(tl.where(number == k, m, 0), 0)
-            begin = tl.load(starts + own)
-            end = tl.load(starts + own + 1, mask=own + 1 < rows, other=reads)
-            total = _row_sum(
-                source, order, weight, begin, end, share, SHARES, run, head, reads, width, positions,
-                WEIGHTED, HEADS, BLOCK, COLUMNS,
-            )  # fmt: skip
-            at = (((run * (SHARES - 1) + share - 1) * LONGEST + k) * HEADS + head) * width
-            tl.store(parts + at + c, total, mask=c < width)
-    else:
+        if of_rows < 0:
+            share = SHARES + of_rows  # 1 … SHARES − 1
+            for k in range(0, count):
+                own = tl.sum(tl.where(number == k, m, 0), 0)
+                begin = tl.load(starts + own)
+                end = tl.load(starts + own + 1, mask=own + 1 < rows, other=reads)
+                total = _row_sum(
+                    source, order, weight, begin, end, share, SHARES, run, head, reads, width, positions,
+                    WEIGHTED, HEADS, BLOCK, COLUMNS,
+                )  # fmt: skip
+                at = (((run * (SHARES - 1) + share - 1) * LONGEST + k) * HEADS + head) * width
+                tl.store(parts + at + c, total, mask=c < width)
+    if of_rows >= 0:
         # the query's row, the longest, comes first
-        last = rows - 1 - (tl.program_id(0) - (SHARES - 1)) * ROWS
+        last = rows - 1 - of_rows * ROWS
         for own in range(last, max(last - ROWS, -1), -1):
             begin = tl.load(starts + own)
             end = tl.load(starts + own + 1, mask=own + 1 < rows, other=reads)

@@ -36,7 +36,7 @@ THROUGH_MLP = {
     torch.bfloat16: {"BLOCK": 128, "CHUNK": 128, "num_warps": 8, "num_stages": 2},
     torch.float32: {"BLOCK": 64, "CHUNK": 128, "num_warps": 8, "num_stages": 1},
 }
-FEW_RUNS = {"BLOCK": 64, "CHUNK": 64, "num_warps": 4, "num_stages": 1}
+FEW_RUNS = {"BLOCK": 32, "CHUNK": 64, "num_warps": 4, "num_stages": 1}
 """Examples per block, hidden units per chunk, and compile options; measured on an H200."""
 _blocks: dict[tuple[object, ...], int] = {}
 """Examples per block where shared memory holds fewer."""
