@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from ..tickets import Origin
 
 
+_BURST = 8
+"""Steps per CUDA graph, if as many are left: fleets that share the interpreter wait for each other at every launch."""
 _AHEAD = {"cpu": 32, "cuda": 256}
 """Number of steps whose learning rates are computed at once."""
 
@@ -81,7 +83,7 @@ class Program:
         """Whether one evaluation has been checked for draws from a global generator."""
         self.train: Batch = {}
         self.test: Batch = {}
-        self._train_step, self._evaluate = self._recorded()
+        self._record()
 
     # ── lanes ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -118,7 +120,7 @@ class Program:
     def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
         if mask and self.mask is None:
             self.mask = torch.ones_like(self.flat)
-            self._train_step, self._evaluate = self._recorded()  # the recorded graphs have no mask
+            self._record()  # the recorded graphs have no mask
         if self.mask is not None:
             self.mask[lane] = 1.0
             for name, lives in self.layout.cut(self.mask[lane]).items():
@@ -175,35 +177,48 @@ class Program:
 
     # ── training ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def train_epoch(self) -> None:
-        """One pass over each lane's training set."""
-        for _ in range(self.config.steps_per_epoch):
+    def train_epoch(self, epochs: int = 1) -> None:
+        """One pass over each lane's training set, or several."""
+        steps = epochs * self.config.steps_per_epoch
+        while steps:
             if not self._left:
                 self._look_ahead()
-            self._left -= 1
-            self._train_step()
+            several = self._train_burst is not None and min(steps, self._left) >= _BURST
+            if several and self._train_burst is not None:
+                self._train_burst()
+            else:
+                self._train_step()
+            done = _BURST if several else 1
+            self._left, steps = self._left - done, steps - done
 
     def finish(self) -> None:
         """Wait until the device has completed all work of this thread."""
         if self.device.type == "cuda":
             torch.cuda.current_stream(self.device).synchronize()
 
-    def _recorded(self) -> tuple[Callable[[], None], Callable[[], dict[str, Tensor]]]:
-        """The step and the evaluation, as CUDA graphs on a GPU."""
-        if self.device.type != "cuda":
-            return self._eager_step, self._eager_evaluation
-        precision = self.config.precision
-        step = captured(self._eager_step, self._changing, precision)
-        return step, captured(self._eager_evaluation, lambda: [], precision)
+    def _record(self) -> None:
+        """Prepare the step and the evaluation; on a GPU they become CUDA graphs at their first call."""
+        self._train_step: Callable[[], None] = self._eager_step
+        self._train_burst: Callable[[], None] | None = None
+        self._evaluate: Callable[[], dict[str, Tensor]] = self._eager_evaluation
+        if self.device.type == "cuda":
+            precision = self.config.precision
+            self._train_step = captured(self._eager_step, self._changing, precision)
+            self._train_burst = captured(self._eager_burst, self._changing, precision)
+            self._evaluate = captured(self._eager_evaluation, lambda: [], precision)
 
     def close(self) -> None:
         """Release the recorded graphs: they keep the program and its memory alive until the next garbage collection."""
-        del self._train_step, self._evaluate
+        del self._train_step, self._train_burst, self._evaluate
 
     def _changing(self) -> list[Tensor]:
         """All tensors that a step modifies."""
         counters = [self.step, self._next]
         return [self.flat, *counters, *(tensor for component in self.state.values() for tensor in component.values())]
+
+    def _eager_burst(self) -> None:
+        for _ in range(_BURST):
+            self._eager_step()
 
     def _eager_step(self) -> None:
         if self._steps_guarded:
