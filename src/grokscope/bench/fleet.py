@@ -50,7 +50,11 @@ class FleetLoop:
 
     def train(self, epochs: int) -> None:
         """Train every lane without evaluating."""
-        self._each(Program.train_epoch, epochs)
+        if self.device.type == "cpu":
+            self._each(Program.train_epoch, epochs)
+        else:
+            self.programs[0].train_epoch(epochs)
+            self.programs[0].finish()
 
     def evaluate(self) -> None:
         """Evaluate every lane."""

@@ -5,6 +5,7 @@ A plan never changes the bits of a run on a CPU: each run is computed independen
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import sys
@@ -131,8 +132,13 @@ def _parts(config: RunConfig, *, kept: int, copies: int) -> tuple[int, int, int]
 
 
 def _state_size(config: RunConfig) -> int:
-    """Numbers that the optimizer and the filter keep for SAMPLE weights. Nothing of that size is allocated."""
-    for device in ("meta", "cpu"):  # an optimizer of a user's own may read values, which meta tensors do not have
+    """Numbers that the optimizer and the filter keep for SAMPLE weights. Nothing large is allocated."""
+    numbers = [getattr(part, f.name) for part in (config.optim, config.filter) for f in dataclasses.fields(part)]
+    large = any(
+        isinstance(number, int) and number > SAMPLE for number in numbers
+    )  # such as the steps in a moving average
+    # Meta tensors take no memory, but a second to import; and an optimizer of a user's own may read values, which they do not have.
+    for device in ("meta", "cpu") if large else ("cpu",):
         blank = torch.empty(SAMPLE, device=device)
         try:
             states = (*config.optim.init(blank, "matrix").values(), *config.filter.init(blank).values())

@@ -211,6 +211,10 @@ class Model(Settings):
         the end, and vmap is not needed."""
         raise NotImplementedError
 
+    def pools_heads(self, device: torch.device) -> bool:
+        """Whether the fused path has no use for the lookup plan of all heads."""
+        return False
+
     def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
         """Upper bound on how fast the logits change with the pooled representation h."""
         raise NotImplementedError
