@@ -102,7 +102,8 @@ class RunConfig(Settings):
     def _check_prior(self) -> None:
         if self.prior.beta > 0:
             require(self.model.has_attention, "beta", f"model {self.model.kind} has no attention to guide")
-            require(self.task.knows_informative, "beta", f"task {self.task.kind} has no informative-token labels")
+            known = self.task.knows_informative or not self.prior.needs_informative
+            require(known, "beta", f"task {self.task.kind} has no informative-token labels")
         if self.model.has_attention:
             self.prior.check_task(self.task)
 

@@ -18,17 +18,31 @@ Batch = dict[str, "Tensor"]
 """Named tensors of one run, or of all runs stacked: vectors, tokens or a lookup plan, labels, informative, target, frozen."""
 
 
-def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, Batch]:
-    """Training and test batch. `target` replaces the prior's own target on the training set (a teacher's attention)."""
-    seed = config.seed_for("data")
-    split = config.task.split(seed)
-    train = batch_of(config, split.train)
-    train["labels"] = config.noise.labels_once(train["labels"], config.task.shape.classes, seed)
+def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, ...]:
+    """Training and test batch, and that of the examples set aside for validation, if any. `target` replaces the prior's own
+    target on the training set (a teacher's attention)."""
+    split = config.task.split(config.seed_for("data"))
+    train, validation, _ = known_examples(config, split.train)
+    batch = batch_of(config, train)
     if target is not None:
-        train["target"] = target
-    elif config.model.has_attention and split.train.informative is not None:
-        train["target"] = config.prior.target_for(split.train, seed).float()
-    return train, batch_of(config, split.test)
+        batch["target"] = target
+    elif config.model.has_attention and (train.informative is not None or not config.prior.needs_informative):
+        batch["target"] = config.prior.target_for(train, config.seed_for("data")).float()
+    test = batch_of(config, split.test)
+    return (batch, test) if validation is None else (batch, test, batch_of(config, validation))
+
+
+def known_examples(config: RunConfig, train: Examples) -> tuple[Examples, Examples | None, Examples | None]:
+    """The examples that a run is trained on (`train`), those set aside for validation and those for confirmation, with the labels that it
+    is given: label noise that is drawn once reaches all of them."""
+    seed = config.seed_for("data")
+    parts = (train, *config.task.set_aside(seed))
+    given = [part.labels for part in parts if part is not None]
+    labels = config.noise.labels_once(torch.cat(given), config.task.shape.classes, seed)
+    own = iter(labels.split([len(part) for part in given]))
+    trained = train._replace(labels=next(own))
+    validation, confirmation = (None if part is None else part._replace(labels=next(own)) for part in parts[1:])
+    return trained, validation, confirmation
 
 
 def batch_of(config: RunConfig, examples: Examples) -> Batch:

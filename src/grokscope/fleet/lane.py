@@ -64,7 +64,7 @@ class PreparedRun(NamedTuple):
     """A run ready to be loaded into a lane."""
 
     saved: tuple[int, dict[str, Any], dict[str, Tensor]] | None
-    data: tuple[Batch, Batch]
+    data: tuple[Batch, ...]
     origin: Origin | None
 
 

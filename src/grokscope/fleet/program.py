@@ -83,6 +83,7 @@ class Program:
         """Whether one evaluation has been checked for draws from a global generator."""
         self.train: Batch = {}
         self.test: Batch = {}
+        self.validation: Batch | None = None
         self._record()
 
     # ── lanes ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -91,16 +92,17 @@ class Program:
         self,
         lane: int,
         config: RunConfig,
-        data: tuple[Batch, Batch],
+        data: tuple[Batch, ...],
         saved: dict[str, Tensor] | None = None,
         origin: Origin | None = None,
     ) -> None:
         """Load a run into a lane: initialised from its seed (and the `origin` of its ticket), or from saved tensors."""
-        train, test = data
-        train, test = (train if self.config.batch_size else self._planned(train)), self._planned(test)
+        train, *others = data
+        sides = [train if self.config.batch_size else self._planned(train), *map(self._planned, others)]
         if not self.train:
-            self.train, self.test = (stack_like(self.lanes, side, self.device) for side in (train, test))
-        for stacked, own in ((self.train, train), (self.test, test)):
+            self.train, self.test, *rest = (stack_like(self.lanes, side, self.device) for side in sides)
+            self.validation = rest[0] if rest else None
+        for stacked, own in zip((self.train, self.test, self.validation or {}), sides, strict=False):
             for name, tensor in own.items():
                 stacked[name][lane].copy_(tensor)
         for key, value in hyper_of(config).items():
@@ -142,6 +144,8 @@ class Program:
         keep = torch.tensor(lanes, device=self.device)
         program.train = {name: tensor[keep] for name, tensor in self.train.items()}
         program.test = {name: tensor[keep] for name, tensor in self.test.items()}
+        if self.validation is not None:
+            program.validation = {name: tensor[keep] for name, tensor in self.validation.items()}
         program.hyper = {name: tensor[keep] for name, tensor in self.hyper.items()}
         program.seed, program.step = self.seed[keep], self.step[keep]
         program.mask = None if self.mask is None else self.mask[keep]
@@ -361,7 +365,7 @@ class Program:
         observed = (seen, cross_entropy.detach(), gradient)
         with torch.no_grad():
             measure = self._each_run(self.evaluation.measure)
-            return measure(weights, self.hyper, *observed, train, self.test, self.step, self.seed)
+            return measure(weights, self.hyper, *observed, train, self.test, self.validation, self.step, self.seed)
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -127,7 +127,7 @@ def _parts(config: RunConfig, *, kept: int, copies: int) -> tuple[int, int, int]
     widths = sum(sum(p.shape[-2:]) for p in parameters.values() if len(p.shape) > 1)
     example = 4 * everywhere * (widths + 3 * shape.classes)
     step = 2 * (config.batch_size or shape.train_size) * example
-    evaluation = max(2 * shape.train_size, shape.test_size) * example
+    evaluation = max(2 * shape.train_size, shape.test_size + shape.validation_size) * example
     return 4 * per_weight, step + evaluation, _data_bytes(shape)
 
 
@@ -194,4 +194,4 @@ def in_words(size: int) -> str:
 def _data_bytes(shape: Shape) -> int:
     """Size of an input or its lookup plan, with label, informative positions and target."""
     example = 4 * shape.features if shape.features else 8 * (3 * max(shape.length, shape.test_length))
-    return (shape.train_size + shape.test_size) * (example + 16)
+    return (shape.train_size + shape.test_size + shape.validation_size) * (example + 16)

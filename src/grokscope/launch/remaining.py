@@ -47,7 +47,7 @@ def replay(config: RunConfig, rows: Iterable[Row]) -> Replay:
 def judged_rows(table: pa.Table) -> list[Row]:
     """The columns of a metric table that the stop rule reads, row by row."""
     rows: list[Row] = table.select(
-        [c for c in ("epoch", "train_loss", "test_accuracy") if c in table.column_names]
+        [c for c in ("epoch", "train_loss", "test_accuracy", "val_accuracy") if c in table.column_names]
     ).to_pylist()
     return rows
 

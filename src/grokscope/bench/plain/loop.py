@@ -31,7 +31,7 @@ class PlainLoop:
     def __init__(self, config: RunConfig, device: torch.device, origin: Origin | None = None):
         """origin   the run that the ticket comes from"""
         self.config, self.device, self.shape = config, device, config.task.shape
-        train, test = lane_data(config)
+        train, test, *_ = lane_data(config)
         planned = with_plan(train, self.shape.vocabulary, max(self.shape.length, self.shape.test_length))
         start = starting_point(config, planned, origin)
         self.network = plain_network(config.model, self.shape).to(device)
