@@ -28,7 +28,7 @@ from .interrupt import graceful_interrupt
 from .plan import USABLE, check_fits, fitting_lanes, lane_bytes, pack, plan_workers
 from .precision import resolved
 from .progress import GuardedProgress
-from .remaining import Notes, print_notes, remaining
+from .remaining import Notes, print_line, print_notes, remaining
 from .scheduler import Group, Scheduler, usable_cores
 from .sink import RunWriter
 from .waiting import wait_for
@@ -69,11 +69,13 @@ def train_all(
     save_every: float = 20.0,
     stats: TrainingStats | None = None,
     again: bool = False,
+    notify: Callable[[str], None] = print_line,
 ) -> list[RunInfo]:
     """Train any configurations; those of equal shape share a fleet. Everything is checked before anything is written.
 
     stats   the steps and seconds of training are added to it
     again   delete the stored runs and train them from scratch
+    notify  called with one line about each way in which stored runs differ from the request
     """
     place = resolve_device(device)
     wanted = combine(resolved(config.check(), place) for config in configs)
@@ -90,12 +92,12 @@ def train_all(
         check_fits(wanted.values(), place, free_memory(place))
         deleted = delete_runs(Path(runs) / id for id in wanted)
         print(f"deleted {deleted} stored run{'s' * (deleted != 1)}; training from scratch", file=sys.stderr)
-    left = [wanted[id] for id in remaining(wanted, runs)]
+    left = [wanted[id] for id in remaining(wanted, runs, notify)]
     check_fits(left, place, free_memory(place))  # a finished run is returned on any machine
     failures: list[tuple[Job, Exception]] = []
     while left:
         busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures)
-        left = [wanted[id] for id in remaining({config.id: config for config in wait_for(busy, runs)}, runs)]
+        left = [wanted[id] for id in remaining({config.id: config for config in wait_for(busy, runs)}, runs, notify)]
     if failures:
         _, error = failures[0]
         raise error if len(wanted) == 1 else StoreError(_failed(failures, len(wanted))) from error

@@ -69,18 +69,18 @@ Notes = dict[str, list[str]]
 """Notes for the user, each with the ids of the runs that it is about."""
 
 
-def _print(line: str) -> None:
+def print_line(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def print_notes(notes: Notes, notify: Callable[[str], None] = _print) -> None:
+def print_notes(notes: Notes, notify: Callable[[str], None] = print_line) -> None:
     """One line per note."""
     for text, ids in notes.items():
         shown = ", ".join(ids[:4]) + (", …" if len(ids) > 4 else "")
         notify(f"run {shown}: {text}" if len(ids) == 1 else f"{len(ids)} runs ({shown}): {text}")
 
 
-def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, notify: Callable[[str], None] = _print) -> list[str]:
+def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, notify: Callable[[str], None] = print_line) -> list[str]:
     """The ids of `wanted` that are not finished under the requested settings.
 
     Opening an unfinished run repairs an interrupted write. A run that another process trains, or that is damaged, is not

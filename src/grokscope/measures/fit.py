@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .base import View, measures
+from .validation import on_validation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,9 +20,4 @@ def fit(view: View) -> dict[str, Tensor]:
         "test_accuracy": view.test.accuracy,
         "prior_loss": view.prior_loss,
     }
-    if view.validation is not None:
-        loss = view.validation.loss
-        found |= {"val_loss": loss.mean(), "val_accuracy": view.validation.accuracy}
-        # the standard error of the mean loss, by which races tell a difference from chance
-        found["val_loss_error"] = loss.std(correction=0) / max(len(loss) - 1, 1) ** 0.5
-    return found
+    return found if view.validation is None else found | on_validation(view.validation)
