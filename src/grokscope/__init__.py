@@ -22,7 +22,7 @@ _HOME = {
     "RunConfig": "config",
     "train": "launch.local",
     "train_all": "launch.local",
-    "search": "search.api",
+    "search": "searching.api",
     "load_runs": "store",
     "list_runs": "store",
     "find_run": "store",
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .errors import StoreError as StoreError
     from .launch.local import train as train
     from .launch.local import train_all as train_all
-    from .search.api import search as search
+    from .searching.api import search as search
     from .store import find_run as find_run
     from .store import list_runs as list_runs
     from .store import load_runs as load_runs

@@ -23,6 +23,7 @@ COMMANDS = [
     "demo",
     "train",
     "sweep",
+    "search",
     "runs",
     "show",
     "report",

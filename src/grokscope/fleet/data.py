@@ -33,8 +33,10 @@ def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, .
 
 
 def known_examples(config: RunConfig, train: Examples) -> tuple[Examples, Examples | None, Examples | None]:
-    """The examples that a run is trained on (`train`), those set aside for validation and those for confirmation, with the labels that it
-    is given: label noise that is drawn once reaches all of them."""
+    """The examples that a run is trained on (`train`), those set aside for validation, and those for confirmation.
+
+    Label noise that is drawn once reaches all of them.
+    """
     seed = config.seed_for("data")
     parts = (train, *config.task.set_aside(seed))
     given = [part.labels for part in parts if part is not None]

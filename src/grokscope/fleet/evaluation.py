@@ -84,9 +84,7 @@ class Evaluation:
         out = self.objective.completed(seen, weights, train)
 
         def held_out(batch: Batch) -> Side:
-            return self._side(
-                self.objective.completed(self._answered(weights, batch).tensors(), weights, batch), batch
-            )
+            return self._side(self.objective.completed(self._answered(weights, batch).tensors(), weights, batch), batch)
 
         model = self.config.model
         return View(

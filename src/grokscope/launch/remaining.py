@@ -80,7 +80,9 @@ def print_notes(notes: Notes, notify: Callable[[str], None] = print_line) -> Non
         notify(f"run {shown}: {text}" if len(ids) == 1 else f"{len(ids)} runs ({shown}): {text}")
 
 
-def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, notify: Callable[[str], None] = print_line) -> list[str]:
+def remaining(
+    wanted: Mapping[str, RunConfig], runs: str | Path, notify: Callable[[str], None] = print_line
+) -> list[str]:
     """The ids of `wanted` that are not finished under the requested settings.
 
     Opening an unfinished run repairs an interrupted write. A run that another process trains, or that is damaged, is not

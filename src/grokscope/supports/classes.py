@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 APART = 4.0
-"""Standard errors between the rates of two symbols next to each other in the order of frequency that belong to different classes."""
+"""Standard errors between two symbols, next to each other in the order of frequency, that belong to different classes."""
 
 
 @supports.register("classes")
@@ -32,7 +32,9 @@ class Classes(Support):
         return symbol_classes(tokens)[tokens] == unit
 
     def problem(self, length: int, vocabulary: int, unit: int) -> str:
-        return "" if 0 <= unit < vocabulary else f"{unit} is outside 0 … {vocabulary - 1}, the most classes there can be"
+        return (
+            "" if 0 <= unit < vocabulary else f"{unit} is outside 0 … {vocabulary - 1}, the most classes there can be"
+        )
 
 
 def symbol_classes(tokens: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from ..candidates import Standing, ranked
 if TYPE_CHECKING:
     from ...config import RunConfig
 
-schedules: Registry[type[Schedule]] = Registry("schedule", "grokscope.search.schedules")
+schedules: Registry[type[Schedule]] = Registry("schedule", "grokscope.searching.schedules")
 
 LEADING = 0.01
 """Probability that a leader is seen among candidates that know nothing, at one rung."""

@@ -67,7 +67,9 @@ def prepare(config: RunConfig, settings: SearchSettings) -> Plan:
     sizes = _sizes(settings, len(units))
     first = settings.schedule.first_rung(config)
     if first > config.epochs:
-        raise ConfigError("search.schedule.first", f"the first rung, epoch {first}, is after the last epoch {config.epochs}")
+        raise ConfigError(
+            "search.schedule.first", f"the first rung, epoch {first}, is after the last epoch {config.epochs}"
+        )
     plan = Plan(
         config=config,
         settings=settings,
@@ -102,13 +104,19 @@ def _check_config(config: RunConfig) -> None:
     if not config.model.has_attention:
         raise ConfigError("model", f"{config.model.kind} has no attention: a search compares priors on attention")
     if config.prior != KL():
-        raise ConfigError("prior", "the search sets the prior of every candidate itself; remove it from the configuration")
+        raise ConfigError(
+            "prior", "the search sets the prior of every candidate itself; remove it from the configuration"
+        )
     if config.task.shape.regression:
         raise ConfigError("task", f"{config.task.kind} has real-valued answers: a search needs classes")
     if config.constraint.attention != "learned":
-        raise ConfigError("constraint.attention", f"{config.constraint.attention}: a search needs attention that is learned")
+        raise ConfigError(
+            "constraint.attention", f"{config.constraint.attention}: a search needs attention that is learned"
+        )
     if config.exact or config.depends_on_epochs:
-        field, what = ("exact", "true") if config.exact else ("optim.schedule", "the learning rate depends on the last epoch")
+        field, what = (
+            ("exact", "true") if config.exact else ("optim.schedule", "the learning rate depends on the last epoch")
+        )
         raise ConfigError(field, f"{what}: candidates that survive a rung could not be continued")
     config.check()
 

@@ -49,12 +49,12 @@ def confirm(run: StoredRun, level: float) -> Confirmation:
     return Confirmation(p, float(correct.float().mean()), len(labels), level)
 
 
-def permutation_p(answers: Tensor, labels: Tensor, seed: int) -> float:
+def permutation_p(answers: Tensor, labels: Tensor, seed: int, permutations: int = PERMUTATIONS) -> float:
     """p of the number of correct answers under permutations of the labels."""
     generator = stream(seed, "confirmation")
     observed = int((answers == labels).sum())
     as_good = 0
-    for _ in range(PERMUTATIONS):
+    for _ in range(permutations):
         order = torch.randperm(len(labels), generator=generator)
         as_good += int((answers == labels[order]).sum()) >= observed
-    return (1 + as_good) / (1 + PERMUTATIONS)
+    return (1 + as_good) / (1 + permutations)

@@ -31,7 +31,7 @@ class SearchSettings(Settings):
     confirmation: float = 0.05
     """Fraction of the training examples for the final test, where the task does not set its own."""
     level: float = 0.01
-    """Probability of finding a support where labels are independent of the inputs (permutation test on the confirmation examples)."""
+    """Probability of finding a support where labels are independent of the inputs: level of the permutation test at the end."""
     proposal: Proposal = component(proposals, Auto)
     """Which supports are candidates."""
     schedule: Schedule = component(schedules, Halving)

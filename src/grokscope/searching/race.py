@@ -99,7 +99,9 @@ class Race:
             best = left[0]
             for one in field:
                 if one.units not in kept:
-                    behind = f"loss {one.loss:.3f} against {best.loss:.3f} of {name_of(self.tournament.family, best.units)}"
+                    behind = (
+                        f"loss {one.loss:.3f} against {best.loss:.3f} of {name_of(self.tournament.family, best.units)}"
+                    )
                     self._drop(self.tournament.entries[one.units], epoch, behind)
             field = left
             if len(field) == 1:

@@ -44,7 +44,11 @@ def search(
 
     Ctrl-C saves everything and returns the tournament with status "stopped".
     """
-    chosen = settings if isinstance(settings, SearchSettings) else SearchSettings.from_dict(nested(settings or {}), path="search")
+    chosen = (
+        settings
+        if isinstance(settings, SearchSettings)
+        else SearchSettings.from_dict(nested(settings or {}), path="search")
+    )
     given: dict[str, Any] = ({} if k is None else {"k": k}) | ({"budget": budget} if budget else {})
     config = resolved(config, resolve_device(device))  # before a run has an id
     plan = prepare(config, chosen.with_values(given))
@@ -59,6 +63,6 @@ def _trainer(runs: str | Path, device: str, lanes: int | None) -> Train:
 
 
 def quiet_stages(line: str) -> None:
-    """Print what differs from the request, except that candidates are continued or were trained further: that is how a race goes."""
+    """Print what differs from the request, except that candidates are continued or were trained further, as in every race."""
     if not any(word in line for word in ("now continued to epoch", "trained further than requested")):
         print(line, file=sys.stderr)

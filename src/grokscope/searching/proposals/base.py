@@ -12,7 +12,7 @@ from ...registry import Registry
 from ...settings import Settings
 from ..candidates import Standing, Units
 
-proposals: Registry[type[Proposal]] = Registry("proposal", "grokscope.search.proposals")
+proposals: Registry[type[Proposal]] = Registry("proposal", "grokscope.searching.proposals")
 
 
 class Pool(NamedTuple):
