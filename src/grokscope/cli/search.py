@@ -40,6 +40,15 @@ def search(
             help="Most steps of all candidates together until one is chosen; by default ten times `epochs`.",
         ),
     ] = None,
+    rivals: Annotated[
+        str | None,
+        typer.Option(
+            "--rivals",
+            metavar="all | A,B,C",
+            help="Also run other methods under the same splits and budget: plain, weight-decay, entropy, entmax, teacher, stg, "
+            "hard-concrete; for parity also fourier, gf2, lasso.",
+        ),
+    ] = None,
     runs: Runs = Path("runs"),
     device: Device = "auto",
     lanes: Lanes = None,
@@ -75,6 +84,7 @@ def search(
         k=k,
         budget=budget or 0,
         settings=nested(own),
+        rivals=[word.strip() for word in (rivals or "").split(",") if word.strip()],
         runs=runs,
         device=device,
         train=_trainer(runs, device, lanes, show, stats),
@@ -140,3 +150,18 @@ def _print(plain: dict[str, Any], verdict: str) -> None:
         )
     else:
         print(f"Test accuracy at epoch {outcome['epoch']:,}: {outcome['test_accuracy']:.1%}.")
+    if plain["rivals"]:
+        print()
+        _print_rivals(plain["rivals"])
+
+
+def _print_rivals(outcomes: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    from ..searching.tournament import rival_cells
+    from .printing import print_table
+
+    table = Table("method", "support", "run-steps", "to 99 % test", "test accuracy", "note", box=None, pad_edge=False)
+    for one in outcomes:
+        table.add_row(*rival_cells(one))
+    print_table(table, 100)

@@ -11,8 +11,10 @@ from ..config import nested
 from ..launch.local import train_all
 from ..launch.precision import resolved
 from ..ops.devices import resolve_device
+from ..store.tournaments import save_tournament
+from .compare import chosen_rivals, compare
 from .prepare import prepare
-from .race import Race, Train
+from .race import Race, StoppedError, Train
 from .settings import SearchSettings
 from .tournament import Tournament
 
@@ -27,6 +29,7 @@ def search(
     k: int | None = None,
     budget: int = 0,
     settings: SearchSettings | Mapping[str, Any] | None = None,
+    rivals: Sequence[str] = (),
     runs: str | Path = "runs",
     device: str = "auto",
     lanes: int | None = None,
@@ -38,6 +41,7 @@ def search(
     k          number of tokens (or other units of `settings.family`); None means unknown, 1 … 4
     budget     most run-steps of all candidates together until one is chosen; 0 means ten times `config.epochs`
     settings   further settings, or a dict of them by dotted name, e.g. {"schedule": "racing", "schedule.first": 100}
+    rivals     names of other methods to compare with under the same splits and budget; ["all"] for those that apply
     runs       folder of runs: every candidate is one, and the same call continues where it stopped
     train      trains configs; by default `train_all`
     notify     called with one line per stage
@@ -52,7 +56,18 @@ def search(
     given: dict[str, Any] = ({} if k is None else {"k": k}) | ({"budget": budget} if budget else {})
     config = resolved(config, resolve_device(device))  # before a run has an id
     plan = prepare(config, chosen.with_values(given))
-    return Race(plan, Path(runs), train or _trainer(runs, device, lanes), notify or (lambda line: None)).run()
+    chosen_rivals(rivals, plan)
+    trainer, tell = train or _trainer(runs, device, lanes), notify or (lambda line: None)
+    tournament = Race(plan, Path(runs), trainer, tell).run()
+    if rivals and tournament.status == "finished":
+        try:
+            tell("rivals")
+            outcomes = compare(tournament, plan, rivals, Path(runs), trainer)
+            tournament.rivals = [one.to_dict() for one in outcomes]
+        except StoppedError:
+            tournament.status = "stopped"
+        save_tournament(runs, tournament.id, tournament.to_dict())
+    return tournament
 
 
 def _trainer(runs: str | Path, device: str, lanes: int | None) -> Train:

@@ -13,7 +13,7 @@ from ..store import read_run, save_file
 from ..store.tournaments import tournament_folder
 from .candidates import name_of
 from .picture import picture_of
-from .tournament import Entry, Tournament
+from .tournament import Entry, Tournament, rival_cells
 
 LISTED = 100
 """Most candidates in the table; the file tournament.json has all."""
@@ -32,7 +32,7 @@ def write_page(tournament: Tournament, runs: Path, command: str) -> Path:
         what=_what(tournament),
         settings=(*own, *settings_table(read_settings([run]))),
         pictures=(picture,),
-        sections=(_table(tournament),),
+        sections=(_table(tournament), *_rivals(tournament)),
         command=command,
         versions=tuple(versions(run.manifest)),
     )
@@ -87,6 +87,18 @@ def _table(tournament: Tournament) -> Section:
         header=("candidate", "held-out loss", "held-out accuracy", "run-steps", "dropped"),
         rows=tuple(rows),
     )
+
+
+def _rivals(tournament: Tournament) -> list[Section]:
+    if not tournament.rivals:
+        return []
+    header = ("method", "support", "run-steps", "run-steps to 99 % test accuracy", "test accuracy", "note")
+    text = ("All methods have the same splits, and a budget of as many run-steps as the search may take.",)
+    return [
+        Section(
+            name="rivals", title="Rivals", text=text, header=header, rows=tuple(map(rival_cells, tournament.rivals))
+        )
+    ]
 
 
 def _word(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +68,8 @@ class Tournament:
     """p, accuracy, number of examples and level of the final test."""
     outcome: dict[str, Any] = field(default_factory=dict)
     """What became of the winner: read after everything is decided."""
+    rivals: list[dict[str, Any]] = field(default_factory=list)
+    """The search and other methods under the same splits and budget, if they were asked for."""
 
     @property
     def run_steps(self) -> int:
@@ -109,6 +112,7 @@ class Tournament:
             "chance": self.chance,
             "settings": self.settings,
             "config": self.config,
+            "rivals": self.rivals,
             "tournament": [entry.to_dict(self.family) for entry in self.entries.values()],
         }
 
@@ -127,3 +131,15 @@ class Tournament:
 def finite(value: float) -> float | None:
     """JSON has no infinity."""
     return value if abs(value) < float("inf") else None
+
+
+def rival_cells(one: Mapping[str, Any]) -> tuple[str, ...]:
+    """A row of the table of rivals: method, support, run-steps, run-steps to 99 %, test accuracy, note."""
+    return (
+        one["name"],
+        "–" if one["support"] is None else " ".join(map(str, one["support"])),
+        f"{one['run_steps']:,}",
+        "never" if one["generalised"] is None else f"{one['generalised']:,}",
+        "–" if one["test_accuracy"] is None else f"{one['test_accuracy']:.1%}",
+        one["note"],
+    )
