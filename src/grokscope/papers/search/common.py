@@ -32,7 +32,7 @@ COLLECTED = ("search_found", "search_claimed", "search_decided", "search_steps",
 
 SETTINGS = (
     "All settings are ours. Candidates are judged by the calibrated loss on a tenth of the training examples; the winner is tested "
-    "once on a twentieth. The search is given the number of informative tokens where there are nine tokens or more before the query."
+    "once on a twentieth. The search is given the number of informative tokens where nine or more come before the query."
 )
 
 FOUND = (
@@ -41,6 +41,6 @@ FOUND = (
 )
 SOONER = (
     "Run-steps of all candidates count. A method that does not reach 99 % test accuracy within the epochs of plain training counts "
-    "as later; seeds in which neither does are left out. Agrees if the exact 95 % interval of the share of seeds in which the search "
-    "takes fewer run-steps lies above {}, disagrees if it lies below."
+    "as later; seeds in which neither does are left out. Agrees if the exact 95 % interval of the share of seeds in which the "
+    "search takes fewer run-steps lies above {}, disagrees if it lies below."
 )

@@ -21,8 +21,8 @@ experiment(
             name="false-alarms",
             statement="Where labels are drawn at random, the search names a support in at most 5 % of seeds.",
             rule=ShareAtMost("random labels", 0.05, column="search_claimed"),
-            text="Agrees if the exact 95 % interval of the share of seeds in which a support is named lies below 5 % (with 80 seeds: "
-            "in none), disagrees if it lies above.",
+            text="Agrees if the exact 95 % interval of the share of seeds in which a support is named lies below 5 % (with 80 "
+            "seeds: in none), disagrees if it lies above.",
             of="ours",
         ),
     ],

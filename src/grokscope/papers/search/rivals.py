@@ -56,8 +56,8 @@ experiment(
     claims=[
         Claim(
             name="solvers",
-            statement="Gaussian elimination, the Fourier spectrum and the lasso on interactions find the parity without any training, "
-            "in at least 80 % of seeds each.",
+            statement="Gaussian elimination, the Fourier spectrum and the lasso on interactions find the parity without any "
+            "training, in at least 80 % of seeds each.",
             rule=InEach(
                 {
                     f"{arm}, {name}": ShareAtLeast(arm, 0.8, column=f"{name}_found")
