@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from ...experiments.base import Claim, arms_over, experiment, kept
+from ...experiments.base import Arms, Claim, experiment
 from ...experiments.rules import InEach, ShareAtLeast
 from .common import BASE, COLLECTED, FOUND, QUICK, SETTINGS, SOONER
 
-ARMS = arms_over("task.distractors", [2, 6, 14, 30, 62], "{} distractors")
+# plain training gets more run-steps than all candidates together take
+EPOCHS = {2: 15_000, 6: 15_000, 14: 15_000, 30: 60_000, 62: 250_000}
+ARMS: Arms = {f"{count} distractors": {"task.distractors": count, "epochs": last} for count, last in EPOCHS.items()}
 
 experiment(
     name="search-length",
@@ -18,7 +20,7 @@ experiment(
     seeds=40,
     quick=QUICK,
     quick_seeds=20,
-    quick_arms=kept(["2 distractors"]),
+    quick_arms={"2 distractors": {"epochs": 2000}},
     claims=[
         Claim(
             name="found",
