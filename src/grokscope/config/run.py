@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import ConfigError, StoreError, within
+from ..interventions import Branch, Intervention, interventions
+from ..interventions.base import NoIntervention
 from ..models import Model, models
 from ..models.transformer import Transformer
 from ..optim import Filter, Optimizer, filters, losses, optimizers
@@ -44,6 +46,8 @@ class RunConfig(Settings):
     constraint: Constraints = group(Constraints)
     ticket: Ticket = component(tickets, NoTicket)
     noise: Noise = group(Noise, since=2)
+    branch: Branch = group(Branch, since=2)
+    do: Intervention = component(interventions, NoIntervention, since=2)
     epochs: int = 10_000
     """Last epoch."""
     batch_size: int = 0
@@ -76,6 +80,10 @@ class RunConfig(Settings):
             self._check_constraint()
         with within("ticket"):
             self._check_ticket()
+        with within("do"):
+            branched = self.branch.run != "" or not self.do.needs_branch
+            require(branched, "kind", f"{self.do.kind} needs a run to branch from: set branch.run, or use grokscope branch")
+            self.do.check_run(self)
         losses.get(self.loss)
         with within("noise"):
             classes = not self.task.shape.regression

@@ -130,7 +130,7 @@ class Evaluation:
             )
 
     def _prior_loss(self, hyper: Hyper, out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
-        _, beta = self.objective.scheduled(hyper, step)
+        beta = self.objective.scheduled(hyper, step).prior
         if "target" not in batch:
             return torch.zeros_like(beta)
         penalty: Tensor = with_numbers(self.config, "prior", hyper).penalty(out, batch["target"], Key(seed, step))

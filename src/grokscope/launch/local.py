@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from ..measures import measures
 from ..ops.blas import numerics
 from ..ops.devices import device_name, resolve_device
 from ..ops.memory import free_memory
+from ..run.branching import beginning, parent_of
+from ..run.clamped import attention_at_branch
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
 from ..store import RunInfo, check_writable, delete_runs, read_run
 from .continued import change_of_numerics
@@ -86,6 +89,7 @@ def train_all(
         teacher_of(config, runs)
         if not _has_begun(Path(runs) / config.id):
             origin_of(config, runs)
+            parent_of(config, runs)
     if again:
         check_fits(wanted.values(), place, free_memory(place))
         deleted = delete_runs(Path(runs) / id for id in wanted)
@@ -181,7 +185,11 @@ def _job(config: RunConfig, runs: str | Path, device: torch.device, numerics: Ca
     teacher = teacher_of(config, runs)
     # a teacher may be trained further: a run that continues keeps the epoch it began with
     record = {"measures": list(measures.entries())} | ({"teacher_epoch": teacher.info.epoch} if teacher else {})
-    sink = RunWriter(runs, config, device_name(device), record, numerics)
+    parent = None if _has_begun(Path(runs) / config.id) else parent_of(config, runs)
+    if parent is not None:
+        record |= parent.record()
+    begin = partial(beginning, config, runs) if config.branch.run else None
+    sink = RunWriter(runs, config, device_name(device), record, numerics, begin)
     return Job(
         config=config,
         sink=sink,
@@ -189,4 +197,5 @@ def _job(config: RunConfig, runs: str | Path, device: torch.device, numerics: Ca
             config, runs, sink.folder.manifest.get("teacher_epoch") if sink.folder else None
         ),
         origin=lambda: ticket_origin(config, runs),
+        at_branch=attention_at_branch(config, Path(runs) / config.id),
     )

@@ -44,7 +44,8 @@ PYTHON = 340_000_000
 
 def signature(config: RunConfig) -> str:
     """Equal for runs that differ only in seed, data, per-lane hyperparameters, and when to log or stop."""
-    parts = (config.model, config.optim, config.filter, config.prior, config.constraint, config.ticket, config.noise)
+    names = ("model", "optim", "filter", "prior", "constraint", "ticket", "noise", "do")
+    parts = [getattr(config, name) for name in names]
     # numbers that no program takes per lane must agree
     fixed = [part.lane_values() for part in (config.model, config.ticket)]
     structure = [part.structure() for part in parts]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config import RunConfig, read_stored
 from ..errors import GrokscopeError
@@ -34,14 +34,24 @@ class Replay(NamedTuple):
     """First evaluation since which test accuracy has stayed at the stop rule's level; the state of `StopRule`."""
 
 
-def replay(config: RunConfig, rows: Iterable[Row]) -> Replay:
-    """Replay the stop rule on stored rows, up to the one that finishes the run."""
+def replay(config: RunConfig, rows: Iterable[Row], since: int = -1) -> Replay:
+    """Replay the stop rule on stored rows, up to the one that finishes the run.
+
+    since   epoch at which a branch began: what its parent had reached does not stop it
+    """
     stop_rule, status, epoch = StopRule(config), None, 0
     for row in rows:
+        if int(row["epoch"]) <= since:
+            continue
         epoch, status = int(row["epoch"]), stop_rule.status_of(row)
         if status is not None:
             break
     return Replay(status, epoch, stop_rule.held_since)
+
+
+def branched_at(manifest: Mapping[str, Any]) -> int:
+    """The epoch at which a branch began; −1 for another run."""
+    return int(manifest.get("parent", {}).get("epoch", -1))
 
 
 def judged_rows(table: pa.Table) -> list[Row]:
@@ -110,7 +120,7 @@ def _finished(path: Path, config: RunConfig, note: Callable[[str], object]) -> b
     if info.status in FINISHED:
         if not changed and (info.status != "done" or info.epoch >= config.epochs):
             return True
-        found = replay(config, judged_rows(read_metrics(info)))
+        found = replay(config, judged_rows(read_metrics(info)), branched_at(info.manifest))
         if found.status is not None:
             if info.epoch > min(found.epoch, config.epochs):
                 note("trained further than requested, returned as stored")
@@ -121,7 +131,7 @@ def _finished(path: Path, config: RunConfig, note: Callable[[str], object]) -> b
     with RunFolder.create_or_open(
         path.parent, path.name, config.to_dict(), device="", identity=RunConfig.identity_of
     ) as folder:
-        if settle(folder, config, replay(config, judged_rows(folder.metrics()))):
+        if settle(folder, config, replay(config, judged_rows(folder.metrics()), branched_at(folder.manifest))):
             return True
     if "log" in changed:
         note("its log settings changed; existing rows and checkpoints are not changed")
