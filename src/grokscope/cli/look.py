@@ -31,6 +31,7 @@ COMPONENTS = {
     "filters": "optim",
     "losses": "optim",
     "tickets": "tickets",
+    "interventions": "interventions",
     "measures": "measures",
     "probes": "probes",
     "figures": "figures",

@@ -1,4 +1,4 @@
-"""Two interventions at once; either may be a pair itself."""
+"""Two interventions at once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import within
+from ..registry import Registry
 from ..settings import component, require
 from .base import Intervention, NoIntervention, Now, Parameters, Rates, Tensors, Weights, interventions
 
@@ -17,14 +18,24 @@ if TYPE_CHECKING:
     from ..tasks import Examples
 
 
+class _Single(Registry[type[Intervention]]):
+    """All interventions but a pair: settings are not nested without end."""
+
+    def entries(self) -> dict[str, type[Intervention]]:
+        return {name: kind for name, kind in interventions.entries().items() if kind is not Both}
+
+
+singles = _Single("intervention")
+
+
 @interventions.register("both")
 @dataclass(frozen=True, kw_only=True)
 class Both(Intervention):
     """Two interventions, each with its own window; the first acts first."""
 
-    first: Intervention = component(interventions, NoIntervention)
+    first: Intervention = component(singles, NoIntervention)
     """One of them."""
-    second: Intervention = component(interventions, NoIntervention)
+    second: Intervention = component(singles, NoIntervention)
     """The other."""
 
     @property

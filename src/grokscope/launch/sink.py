@@ -69,8 +69,8 @@ class RunWriter:
         if settle(self.folder, self.config, found):
             raise FinishedError(self.config.id)
         self.history = _history(rows)
-        metadata = saved.metadata | {"held_since": found.held_since, "since": max(since, 0)}
-        return saved.epoch, metadata, saved.tensors
+        branch = {"since": since} if since >= 0 else {}
+        return saved.epoch, saved.metadata | {"held_since": found.held_since} | branch, saved.tensors
 
     def _begin(self, parent: Beginning) -> None:
         """Save what a branch starts from: it depends on its parent no more."""
