@@ -85,9 +85,7 @@ def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
     program._look_ahead()
     rates = program._scheduled()
     vmapped = torch.func.vmap(program.objective.loss)
-    total = vmapped(
-        program.weights, program.hyper, program.train, rates.prior, rates.data, program.step, program.seed
-    )
+    total = vmapped(program.weights, program.hyper, program.train, rates.prior, rates.data, program.step, program.seed)
     torch.testing.assert_close(total[0], loss)
     for of, factors in (program._objective(program.train, rates), ([total], [torch.ones_like(total)])):
         found = torch.autograd.grad(of, list(program.weights.values()), factors)

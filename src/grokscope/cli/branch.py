@@ -21,8 +21,8 @@ def branch(
         list[str],
         typer.Argument(
             metavar="RUN@EPOCH…",
-            help="Runs to branch from. EPOCH is that of a kept checkpoint (`log.keep`), or last, t_mem, t_grok, plateau: the middle "
-            "between t_mem and t_grok. The default is last.",
+            help="Runs to branch from. EPOCH is that of a kept checkpoint (`log.keep`), or last, t_mem, t_grok, plateau: the "
+            "middle between t_mem and t_grok. The default is last.",
             show_default=False,
         ),
     ],
@@ -45,8 +45,8 @@ def branch(
 ) -> None:
     """Start new runs from checkpoints of stored ones, with something changed in mid-training.
 
-    A branch takes over weights and optimizer state, and the rows measured up to there. Its settings are its parent's; `--set` changes
-    some for the rest of the run. Windows (`start`, `end`) count epochs from the branch.
+    A branch takes over weights and optimizer state, and the rows measured up to there. Its settings are its parent's; `--set`
+    changes some for the rest of the run. Windows (`start`, `end`) count epochs from the branch.
 
         grokscope branch 3f9a@plateau --do "clamp to=oracle" --do "rescale parts=mlp norm=27"
 

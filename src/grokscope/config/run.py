@@ -82,7 +82,9 @@ class RunConfig(Settings):
             self._check_ticket()
         with within("do"):
             branched = self.branch.run != "" or not self.do.needs_branch
-            require(branched, "kind", f"{self.do.kind} needs a run to branch from: set branch.run, or use grokscope branch")
+            require(
+                branched, "kind", f"{self.do.kind} needs a run to branch from: set branch.run, or use grokscope branch"
+            )
             self.do.check_run(self)
         losses.get(self.loss)
         with within("noise"):

@@ -217,9 +217,7 @@ class Experiment:
             if name.startswith("@"):
                 shift = 1 if name.startswith("@@") else 0
                 require(shift < seeds, setting, f"{name} needs two seeds or more")
-                config = config.with_values(
-                    {setting: earlier[name[1 + shift :], (config.seed + shift) % seeds].id}
-                )
+                config = config.with_values({setting: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
         return config
 
 

@@ -73,7 +73,9 @@ class Acting:
 def at_branch(config: RunConfig, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of a checkpoint as the run's intervention leaves them at the branch, before the first step."""
     do, zero = config.do, torch.zeros((), dtype=torch.int64)
-    now = Now(zero, config.steps_per_epoch, Key(torch.tensor(config.seed_for("order")), tensors.get("step", zero)).fold("do"))
+    now = Now(
+        zero, config.steps_per_epoch, Key(torch.tensor(config.seed_for("order")), tensors.get("step", zero)).fold("do")
+    )
     parameters = config.ticket.with_scores(config.model.parameters(config.task.shape))
     changed = dict(tensors)
     if "weights" in do.hooks:

@@ -61,6 +61,7 @@ class Objective:
             self.task_loss is cross_entropy
             and not self.shape.every_position
             and not self.config.do.clamps_at_times
+            and not self.config.do.scales_task_loss  # its gradient is computed with the loss, for a factor of 1
             and model.supports_fused_loss(device, self.config.precision, self.shape.classes)
             and not overridden(model)
         )
@@ -91,7 +92,7 @@ class Objective:
         else:
             out = self.forward(weights, batch, training=True, key=key)
             task = self.example_losses(out, batch).mean()
-        if "rates" in self.config.do.hooks:
+        if self.config.do.scales_task_loss:
             task = data * task
         return task + self.penalties(weights, hyper, out.tensors(), batch, beta, step, seed)
 

@@ -29,6 +29,7 @@ from .evaluation import Evaluation
 from .guard import no_global_randomness
 from .layout import Layout
 from .objective import Objective, hyper_of
+from .stacked import WithGradient, mapped
 from .start import starting_point
 from .update import Update
 
@@ -278,7 +279,7 @@ class Program:
     def _gradients(self, of: list[Tensor], factors: list[Tensor]) -> tuple[Tensor, ...]:
         """The gradient of the objective with respect to every weight."""
         weights = list(self.weights.values())
-        total = _Objective.apply(len(of), *of, *factors)
+        total = WithGradient.apply(len(of), *of, *factors)
         # frozen attention leaves W_Q and W_K unused: their gradient is 0
         return torch.autograd.grad(total, weights, allow_unused=True, materialize_grads=True)
 
@@ -291,21 +292,17 @@ class Program:
             total = loss(self.weights, self.hyper, batch, beta, rates.data, self.step, self.seed)
             return [total], [torch.ones_like(total)]
         task, out = self.objective.fused_loss(self.weights, batch)
-        share, target = rates.data, batch.get("target")
+        ones, target = torch.ones_like(task), batch.get("target")
         if target is None and not self.config.constraint.qk_penalty:
-            return [task], [share]
+            return [task], [ones]
         one_head = out.log_attention is not None and out.log_attention.shape[2] == 1
         if target is not None and not self.config.constraint.qk_penalty and one_head:
             assert out.log_attention is not None
             slope = self.config.prior.constant_gradient(target)
             if slope is not None and out.log_attention.requires_grad:
-                return [task, out.log_attention], [share, (beta[:, None, None] * slope).unsqueeze(2)]
-        added = self._each_run(self.objective.penalties)(
-            self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed
-        )
-        if "rates" in self.hooks:
-            return [task, added], [share, torch.ones_like(added)]
-        return [task + added], [share]
+                return [task, out.log_attention], [ones, (beta[:, None, None] * slope).unsqueeze(2)]
+        penalties = self._each_run(self.objective.penalties)
+        return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [ones]
 
     def _look_ahead(self) -> None:
         """Compute the scheduled numbers of each run for the next steps: many small operations."""
@@ -426,7 +423,7 @@ class Program:
         def stacked(*arguments: Any) -> Any:
             if self.lanes == 1:
                 with values_unread():
-                    return _mapped(lambda t: t.unsqueeze(0), rule(*_mapped(lambda t: t[0], arguments)))
+                    return mapped(lambda t: t.unsqueeze(0), rule(*mapped(lambda t: t[0], arguments)))
             return vmap(rule, tuple(None if a is None else 0 for a in arguments))(*arguments)
 
         return stacked
@@ -437,26 +434,3 @@ class Program:
         if self.config.model.has_attention:
             shape = (self.shape.train_size, getattr(self.config.model, "heads", 1), self.shape.length)
         return torch.zeros(self.lanes, *shape, device=self.device, requires_grad=True)
-
-
-class _Objective(torch.autograd.Function):
-    """A scalar with the gradient of Σ tensor · factor; its value is not computed. Given factors, `torch.autograd.grad` does the
-    same, but imports SymPy to compare shapes, which takes a second at every start."""
-
-    @staticmethod
-    def forward(ctx: Any, count: int, *tensors: Tensor) -> Tensor:
-        ctx.save_for_backward(*tensors[count:])
-        return tensors[0].new_zeros(())
-
-    @staticmethod
-    def backward(ctx: Any, *_: Tensor) -> Any:
-        return None, *ctx.saved_tensors, *(None for _ in ctx.saved_tensors)
-
-
-def _mapped(change: Callable[[Tensor], Tensor], tree: Any) -> Any:
-    """Apply `change` to every tensor in nested dicts and tuples."""
-    if isinstance(tree, dict):
-        return {name: _mapped(change, part) for name, part in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(_mapped(change, part) for part in tree)
-    return None if tree is None else change(tree)

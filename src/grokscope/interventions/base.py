@@ -140,6 +140,11 @@ class Intervention(Settings):
         return torch.ones_like(now.step, dtype=torch.bool)
 
     @property
+    def scales_task_loss(self) -> bool:
+        """Whether `rates` changes the factor of the task loss. That is not fused."""
+        return False
+
+    @property
     def reads_tokens(self) -> bool:
         """Whether `batch` needs the tokens of a sequence."""
         return False

@@ -92,6 +92,10 @@ class Both(Intervention):
         return self.second.clamp(examples, at_branch) if first is None else first
 
     @property
+    def scales_task_loss(self) -> bool:
+        return self.first.scales_task_loss or self.second.scales_task_loss
+
+    @property
     def reads_tokens(self) -> bool:
         return self.first.reads_tokens or self.second.reads_tokens
 

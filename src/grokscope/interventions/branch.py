@@ -17,8 +17,8 @@ class Branch(Settings):
     run: str = ""
     """Id of the parent; it must have the same task, weights and optimizer state."""
     epoch: int | When = "last"
-    """Epoch of its checkpoint (keep some with log.keep). t_mem and t_grok take the first one kept at or after that time; plateau the
-    one nearest to the middle between t_mem and t_grok, or the last epoch of a parent that did not grok."""
+    """Epoch of its checkpoint (keep some with log.keep). t_mem and t_grok take the first one kept at or after that time; plateau
+    the one nearest to the middle between t_mem and t_grok, or the last epoch of a parent that did not grok."""
 
     HOST: ClassVar[tuple[str, ...]] = ("run", "epoch")
 

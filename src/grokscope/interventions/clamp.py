@@ -36,7 +36,9 @@ class Clamp(Timed):
     def check_run(self, config: RunConfig) -> None:
         task = f"task {config.task.kind}"
         require(config.model.has_attention, "kind", f"model {config.model.kind} has no attention to clamp")
-        require(not config.task.shape.every_position, "kind", f"{task} has a loss at every position: clamp is at the query")
+        require(
+            not config.task.shape.every_position, "kind", f"{task} has a loss at every position: clamp is at the query"
+        )
         known = self.to == "branch" or config.task.knows_informative
         require(known, "to", f'{task} has no informative-token labels; take to = "branch"')
         learned = config.constraint.attention == "learned"

@@ -38,6 +38,10 @@ class Switch(Timed):
         decays = self.of != "weight_decay" or config.optim.weight_decay > 0
         require(decays, "of", "there is no weight decay to switch: optim.weight_decay is 0")
 
+    @property
+    def scales_task_loss(self) -> bool:
+        return self.of == "data"
+
     def rates(self, rates: Rates, now: Now) -> Rates:
         number = getattr(rates, self.of)
         inside, outside = (torch.as_tensor(x, device=number.device) for x in (self.strength, self.outside))

@@ -117,11 +117,11 @@ class StoredRun:
             raise StoreError(
                 f"run {self.id} has no plateau: {unreached(self.info.status, self.info.epoch, 'memorised')}"
             )
-        end = self.info.epoch if times.t_grok is None else times.t_grok
-        kept = [saved for saved in self.epochs if times.t_mem <= saved < end]
+        begin, end = times.t_mem, self.info.epoch if times.t_grok is None else times.t_grok
+        kept = [saved for saved in self.epochs if begin <= saved < end]
         if not kept:
-            raise StoreError(f"run {self.id} kept no checkpoint between epochs {times.t_mem} and {end}; use log.keep")
-        return min(kept, key=lambda saved: abs(saved - (times.t_mem + end) / 2))
+            raise StoreError(f"run {self.id} kept no checkpoint between epochs {begin} and {end}; use log.keep")
+        return min(kept, key=lambda saved: abs(saved - (begin + end) / 2))
 
 
 def teacher_of(config: RunConfig, runs: str | Path) -> StoredRun | None:
