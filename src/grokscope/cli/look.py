@@ -32,6 +32,7 @@ COMPONENTS = {
     "losses": "optim",
     "tickets": "tickets",
     "interventions": "interventions",
+    "predictors": "forecast",
     "measures": "measures",
     "probes": "probes",
     "figures": "figures",

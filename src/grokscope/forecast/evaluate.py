@@ -30,11 +30,13 @@ FALSE_ALARMS = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """How a predictor did at t_mem, and with alarms later on."""
+    """How a predictor did at its first epoch of observation, and with alarms later on."""
 
     predictor: str
     protocol: str
     """seeds: unseen seeds of known domains; transfer: a domain that was left out."""
+    at: float
+    """Epoch of observation, as a multiple of t_mem: the first one at which its features are stored."""
     runs: int
     auroc: float
     """Of the probability of generalising by the horizon, against whether the run did."""
@@ -100,13 +102,14 @@ def evaluate(
     for kind in kinds or predictors.entries():
         for protocol, split in (("seeds", "fold"), ("transfer", "domain")):
             observed = {multiple: out_of_fold(kind, table, split) for multiple, table in tables.items()}
-            if len(observed[MULTIPLES[0]]) >= FEWEST:
-                scores.append(_score(kind, protocol, observed, by))
+            enough = [multiple for multiple, table in observed.items() if len(table) >= FEWEST]
+            if enough:
+                scores.append(_score(kind, protocol, enough[0], observed, by))
     return scores, by
 
 
-def _score(kind: str, protocol: str, observed: dict[float, pd.DataFrame], by: float) -> Score:
-    table = observed[MULTIPLES[0]]
+def _score(kind: str, protocol: str, at: float, observed: dict[float, pd.DataFrame], by: float) -> Score:
+    table = observed[at]
     time, grokked = table["time"].to_numpy(float), table["grokked"].to_numpy(bool)
     middle = table["middle"].to_numpy(float)
     ratio = middle[grokked] / time[grokked]
@@ -115,6 +118,7 @@ def _score(kind: str, protocol: str, observed: dict[float, pd.DataFrame], by: fl
     return Score(
         predictor=kind,
         protocol=protocol,
+        at=at,
         runs=len(table),
         auroc=auroc(chance(table, by), grokked & (time <= by)),
         error=float(np.median(np.abs(np.log(ratio)))) if len(ratio) else np.nan,
@@ -142,8 +146,8 @@ def auroc(score: NDArray[np.float64], label: NDArray[np.bool_]) -> float:
 
 
 def lead_time(observed: dict[float, pd.DataFrame], by: float) -> float:
-    """See `Score.lead`. An alarm is a probability of generalising by the horizon above a threshold: the smallest one at which at most
-    5 % of the runs that do not generalise by the horizon ever raise it."""
+    """See `Score.lead`. An alarm is a probability of generalising by the horizon above a threshold: the smallest one at which at
+    most 5 % of the runs that do not generalise by the horizon ever raise it."""
     rows = [
         pd.DataFrame(
             {
