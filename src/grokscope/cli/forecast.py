@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,8 +51,8 @@ def forecast(
 ) -> None:
     """Forecast whether and when runs will generalise, from what is known on their plateau; score the predictors.
 
-    A predictor learns from stored results; nothing is trained. At t_mem, or at a later epoch, it says the probability of generalising
-    by the run's last epoch, the epoch itself with an interval of 80 %, and how far that can be trusted.
+    A predictor learns from stored results; nothing is trained. At t_mem, or at a later epoch, it says the probability of
+    generalising by the run's last epoch, the epoch itself with an interval of 80 %, and how far that can be trusted.
 
         grokscope forecast 3f9a 77b1
 
@@ -119,14 +120,13 @@ def _print_scores(scores: list[Score], horizon: float) -> None:
         "factor",
         "MAPE",
         "ρ",
+        "ρ within",
         "in 80 %",
         "lead",
         "public figure",
     ):
         numeric = name not in ("predictor", "protocol", "public figure")
         printed.add_column(name, justify="right" if numeric else "left", no_wrap=True)
-    import math
-
     for own in sorted(scores, key=lambda score: (score.protocol, -_or_low(score.auroc))):
         printed.add_row(
             own.predictor,
@@ -137,14 +137,16 @@ def _print_scores(scores: list[Score], horizon: float) -> None:
             f"{math.exp(own.error):.2f}" if math.isfinite(own.error) else "",
             f"{own.mape:.0f} %",
             f"{own.rho:.2f}",
+            f"{own.within:.2f}" if math.isfinite(own.within) else "",
             f"{100 * own.coverage:.0f} %",
             f"{own.lead:,.0f}" if math.isfinite(own.lead) else "",
             own.public,
         )
     print_table(printed, 160, soft_wrap=True)
     print(
-        f"\nAUROC of generalising by epoch {horizon:,.0f}; factor: median error of t_grok; in 80 %: share of runs inside the interval "
-        "of 80 %; lead: median epochs of warning at 5 % false alarms; at: multiple of t_mem at which the run was observed."
+        f"\nAUROC of generalising by epoch {horizon:,.0f}; factor: median error of t_grok; ρ within: over the seeds of one arm; "
+        "in 80 %: share of runs inside the interval of 80 %; lead: median epochs of warning at 5 % false alarms; "
+        "at: multiple of t_mem at which the run was observed."
     )
 
 

@@ -14,11 +14,13 @@ from . import lognormal
 if TYPE_CHECKING:
     import pandas as pd
 
-predictors: Registry[type[Predictor]] = Registry("predictor", "grokscope.forecast.predictors")
+predictors: Registry[type[Predictor]] = Registry("predictor", "grokscope.forecast.kinds")
 
 Values = NDArray[np.float64]
 RIDGES = (0.1, 1.0, 10.0, 100.0)
 """Penalties that the inner cross-validation chooses from."""
+LATEST = 1.645
+"""Standard deviations after the median at which a run may still be waiting: 95 % of the runs would have generalised."""
 INTERVAL = 0.8
 """Probability of the interval of a forecast."""
 
@@ -35,16 +37,25 @@ class Forecast(NamedTuple):
     far: Values
     """How far the features lie outside those of the runs that were learned from, in standard deviations."""
 
+    @property
+    def _location(self) -> Values:
+        """The median, moved up where a run should have generalised long ago: that it has not is evidence too."""
+        return np.maximum(self.mean, self._log_epoch - LATEST * np.asarray(self.sigma))
+
+    @property
+    def _log_epoch(self) -> Values:
+        return np.log(np.maximum(self.epoch, 1.0))
+
     def by(self, epoch: float) -> Values:
         """Probability of generalising by an epoch."""
-        now, then = (ndtr((np.log(np.maximum(t, 1.0)) - self.mean) / self.sigma) for t in (self.epoch, epoch))
-        return np.clip((then - now) / np.maximum(1 - now, 1e-12), 0.0, 1.0)
+        then = (np.log(max(epoch, 1.0)) - self._location) / self.sigma
+        now = ndtr((self._log_epoch - self._location) / self.sigma)
+        return np.clip((ndtr(then) - now) / (1 - now), 0.0, 1.0)
 
     def quantile(self, share: float) -> Values:
         """The epoch by which it generalises with this probability."""
-        now = ndtr((np.log(np.maximum(self.epoch, 1.0)) - self.mean) / self.sigma)
-        level = np.minimum(now + share * (1 - now), 1 - 1e-9)
-        return np.maximum(np.exp(self.mean + self.sigma * ndtri(level)), self.epoch)
+        now = ndtr((self._log_epoch - self._location) / self.sigma)
+        return np.maximum(np.exp(self._location + self.sigma * ndtri(now + share * (1 - now))), self.epoch)
 
 
 class Predictor:
@@ -64,9 +75,9 @@ class Predictor:
         """[run feature]; NaN where one is not known."""
         return table.reindex(columns=list(self.columns)).to_numpy(float)
 
-    def usable(self, table: pd.DataFrame) -> Values:
+    def usable(self, table: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows have all features."""
-        return np.isfinite(self.features(table)).all(1)
+        return np.asarray(np.isfinite(self.features(table)).all(1))
 
     def fit(self, table: pd.DataFrame) -> None:
         """Learn from runs: columns of the features, `time`, `grokked` and `fold`."""

@@ -46,6 +46,8 @@ class Score:
     """Mean |t̂ − t| / t of the same, in percent."""
     rho: float
     """Spearman's ρ between t̂ and t, runs that never generalised last."""
+    within: float
+    """The same within each domain, averaged over the domains in which eight runs or more generalised."""
     coverage: float
     """Share of the runs whose time lies in the interval of 80 %; a run that has not generalised does if the interval ends later."""
     lead: float
@@ -124,10 +126,21 @@ def _score(kind: str, protocol: str, at: float, observed: dict[float, pd.DataFra
         error=float(np.median(np.abs(np.log(ratio)))) if len(ratio) else np.nan,
         mape=float(100 * np.mean(np.abs(ratio - 1))) if len(ratio) else np.nan,
         rho=float(spearmanr(middle, np.where(grokked, time, time.max() + 1)).statistic) if np.ptp(middle) else np.nan,
+        within=rank_within(table),
         coverage=float(np.mean(covered)),
         lead=lead_time(observed, by),
         public=predictors.get(kind).public,
     )
+
+
+def rank_within(table: pd.DataFrame) -> float:
+    """Spearman's ρ between forecast and time over the seeds of each domain, averaged over domains; NaN without one."""
+    found = []
+    for _, own in table.groupby("domain"):
+        if own["grokked"].sum() >= 8 and np.ptp(own["middle"]) > 0:
+            time = np.where(own["grokked"], own["time"], own["time"].max() + 1)
+            found.append(float(spearmanr(own["middle"], time).statistic))
+    return float(np.mean(found)) if found else float("nan")
 
 
 def chance(table: pd.DataFrame, by: float) -> NDArray[np.float64]:

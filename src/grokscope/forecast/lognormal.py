@@ -11,6 +11,8 @@ from scipy.special import log_ndtr
 
 Values = NDArray[np.float64]
 LOG_ROOT = 0.5 * np.log(2 * np.pi)
+WIDEST = 3.0
+"""Standard deviations."""
 
 
 class LogNormal(NamedTuple):
@@ -25,8 +27,9 @@ class LogNormal(NamedTuple):
     runs: int
 
     def mean(self, features: Values) -> Values:
-        """The median of t, as log t, of each row."""
-        return self.intercept + ((features - self.centre) / self.scale) @ self.weights
+        """The median of t, as log t, of each row. Features far outside those that were fitted count as at WIDEST: a straight line
+        is not extrapolated."""
+        return self.intercept + np.clip((features - self.centre) / self.scale, -WIDEST, WIDEST) @ self.weights
 
     def distance(self, features: Values) -> Values:
         """The largest distance of a row's features from those that were fitted, in standard deviations."""

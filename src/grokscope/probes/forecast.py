@@ -15,14 +15,13 @@ from ..analysis.plateau_features import MULTIPLES, features_at
 from ..errors import StoreError
 from ..optim import losses
 from ..randomness import stream
+from ..tasks import Examples
 from .base import Network, StoredRun, probes
 from .examples import in_detail, some
 from .learning_coefficient import local_learning_coefficient
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from ..tasks import Examples
 
 FEW = 512
 """Training examples on which gradients are compared and chains are run."""
@@ -39,7 +38,8 @@ def forecast(run: StoredRun) -> pd.DataFrame:
     t_mem = times_of(run.info).t_mem
     if t_mem is None:
         return pd.DataFrame()
-    rows, known = [], {}
+    rows: list[dict[str, float]] = []
+    known: dict[int, dict[str, float]] = {}
     for multiple in MULTIPLES:
         epoch = multiple * max(t_mem, 1)
         if epoch > run.info.epoch:
@@ -147,4 +147,5 @@ def _loss(network: Network, weights: dict[str, Tensor], examples: Examples, loss
 
 
 def _part(examples: Examples, rows: slice) -> Examples:
-    return type(examples)(*(None if tensor is None else tensor[rows] for tensor in examples))
+    informative = None if examples.informative is None else examples.informative[rows]
+    return Examples(examples.inputs[rows], examples.labels[rows], informative)
