@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from grokscope.probes.forecast import class_distance
-from grokscope.probes.learning_coefficient import local_learning_coefficient
+from grokscope.probes.learning_coefficient import calibrate, local_learning_coefficient
 
 EXAMPLES = 1000
 
@@ -35,6 +35,22 @@ def test_one_over_2k_of_a_single_weight_to_the_2k(power):
 def test_a_flat_direction_does_not_count():
     found = estimate(lambda w: 0.5 * w["w"][:3].square().sum(), 6, chains=32, steps=1500, step_size=5e-4)
     assert found.mean == pytest.approx(1.5 * 145 / (145 + 100), rel=0.25)  # γ = 100 holds each direction back
+
+
+def test_calibration_shows_where_the_estimate_is_stable():
+    found = calibrate(
+        lambda w: 0.5 * w["w"].square().sum(),
+        {"w": torch.zeros(4)},
+        EXAMPLES,
+        seed=0,
+        step_sizes=(1e-5, 5e-4, 1e-3, 1.0),
+        localisations=(1.0,),
+        chains=32,
+        steps=1500,
+    )
+    stable = {epsilon: own.mean for epsilon, _, own in found if own.settled}
+    assert {5e-4, 1e-3} <= set(stable) and 1.0 not in stable
+    assert stable[5e-4] == pytest.approx(2.0, rel=0.15)
 
 
 def test_chains_that_diverge_are_not_settled():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch.func import grad_and_value, vmap
+
+from ..randomness import stream
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -71,3 +73,31 @@ def local_learning_coefficient(
     quarter = max(steps // 4, 1)
     late = losses[-quarter:].mean(0) / losses[-2 * quarter : -quarter].mean(0)
     return Coefficient(inverse * (losses[-2 * quarter :].mean(0) - start), late)
+
+
+def calibrate(
+    loss: Callable[[Weights], Tensor],
+    weights: Weights,
+    examples: int,
+    seed: int,
+    *,
+    step_sizes: Sequence[float] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3),
+    localisations: Sequence[float] = (30.0, 300.0),
+    **how: int,
+) -> list[tuple[float, float, Coefficient]]:
+    """λ̂ for every step size ε and localisation γ, each with the same random numbers: where chains have settled and neighbouring ε
+    agree, the estimate can be trusted.
+
+    Returns ε, γ and the coefficient, in the order of the grid.
+    """
+    return [
+        (
+            epsilon,
+            gamma,
+            local_learning_coefficient(
+                loss, weights, examples, stream(seed, "calibration"), step_size=epsilon, localisation=gamma, **how
+            ),
+        )
+        for epsilon in step_sizes
+        for gamma in localisations
+    ]
