@@ -70,8 +70,8 @@ def _plain(value: Any) -> Any:
 
 
 def _code(function: Callable[..., Any]) -> Any:
-    """The code without layout and lines of comments, and the values that it has closed over. Not its syntax tree: that, and how it is
-    printed, differ between versions of Python."""
+    """The code without layout and lines of comments, and the values that it has closed over. Not its syntax tree: that, and how it
+    is printed, differ between versions of Python."""
     plain = inspect.unwrap(function)
     try:
         lines = inspect.getsource(plain).splitlines()
