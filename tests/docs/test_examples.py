@@ -105,7 +105,7 @@ def test_the_example_prior_brings_the_mass_it_asks_for(tmp_path):
 
 
 def test_the_example_task_is_learnt_and_the_example_measure_logged(tmp_path):
-    (code,) = blocks(CONTRIBUTING, "python")
+    code, _ = blocks(CONTRIBUTING, "python")
     (tmp_path / "measure.py").write_text(code, encoding="utf-8")
     table = follow("adding-a-task", tmp_path, also=["measure.py"])
     assert table["train_accuracy"].iloc[-1] > 0.9
@@ -141,3 +141,13 @@ def test_the_loop_of_ones_own_runs_and_keeps_the_bound(capsys):
     assert names["gradient"] <= names["bound"]
     first, last = (float(line.split("D ")[1].split(",")[0]) for line in (lines[0], lines[-1]))
     assert last < 0.1 * first
+
+
+def test_the_example_claim_is_one():
+    from grokscope.experiments import base, clocks, rules
+    from grokscope.experiments.frozen import rule_hash
+
+    _, code = blocks(CONTRIBUTING, "python")
+    claim = eval(code, {**vars(base), **vars(clocks), **vars(rules)})
+    assert claim.name == "accelerates" and rule_hash(claim)
+    assert isinstance(claim.rule.rule, rules.Sooner)

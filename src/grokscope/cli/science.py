@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..config import RunConfig
     from ..experiments import Experiment
     from ..experiments.base import Scale
+    from ..experiments.ledger import Ledger
     from ..fleet import TrainingStats
     from ..store import RunInfo
     from ..store.results import Results as Stored
@@ -71,7 +72,8 @@ def reproduce(
     import pandas as pd
 
     from ..experiments.collect import training_totals
-    from ..experiments.ledger import draw, rulings
+    from ..experiments.drawing import draw
+    from ..experiments.ledger import rulings
     from ..fleet import TrainingStats
     from ..launch.precision import auto_precision
     from ..ops.devices import resolve_device
@@ -168,6 +170,7 @@ def _collect(
     from ..analysis import DEFAULT
     from ..experiments.collect import probe_tables, run_rows, training_totals
     from ..experiments.diverged import NOT_TRAINED
+    from ..experiments.frozen import COMMIT, RULES, current_commit, rule_hashes
     from ..store.results import Results as Stored
 
     every = [arm for arm, _ in asked]
@@ -176,7 +179,7 @@ def _collect(
         return None
     arms, own = [arm for arm, _ in asked], [stored[config.id] for _, config in asked]
     lost = [arm for arm in dict.fromkeys(every) if arm not in arms]
-    table, curves = run_rows(own, arms, DEFAULT)
+    table, curves = run_rows(own, arms, DEFAULT, experiment.thresholds, experiment.collected)
     if experiment.priced:
         table = _price(table, asked, device)
     about = {
@@ -185,6 +188,8 @@ def _collect(
         "version": __version__,
         "device": own[0].manifest.get("device", ""),
         "criterion": DEFAULT.to_dict(),
+        COMMIT: current_commit(),
+        RULES: rule_hashes(experiment),
         **training_totals(table),
         **({NOT_TRAINED: lost} if lost else {}),
     }
@@ -206,7 +211,13 @@ def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
 def claims(
     results: Results = Path("results"),
     scale: Annotated[str, typer.Option(help="Scale of the results: full or quick.", metavar="full | quick")] = "full",
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page docs/claims.md.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Compare docs and README beside DIR with the results; exit code 1 if they disagree."
+        ),
+    ] = False,
     pictures: Annotated[
         Path | None, typer.Option("--pictures", metavar="DIR", help="Also redraw every figure into DIR.")
     ] = None,
@@ -219,26 +230,18 @@ def claims(
 
     Results that are damaged or stale are named on stderr and omitted; the exit code is 0 as long as any can be shown.
     """
+    from ..experiments.claims_page import claims_page
     from ..experiments.clauses import KEY
-    from ..experiments.ledger import as_markdown, draw, load_ledger
+    from ..experiments.drawing import draw
+    from ..experiments.ledger import load_ledger
 
     if scale not in ("full", "quick"):
         raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
     ledger = load_ledger(results, scale)  # type: ignore[arg-type]
-    if ledger.stale:
-        print(
-            f"skipped, stored results are stale: {', '.join(ledger.stale)}; run grokscope reproduce",
-            file=sys.stderr,
-        )
-    for name, problem in ledger.damaged.items():
-        scale_option = " --full" if scale == "full" else ""
-        print(
-            f"{name} omitted: {problem}; `grokscope reproduce {name}{scale_option}` stores it again from its runs",
-            file=sys.stderr,
-        )
+    _print_omitted(ledger)
     if not ledger.found and ledger.damaged:
         raise StoreError(f"{results}: none of the {scale} results can be read")
-    if not ledger.found:
+    if not ledger.found and not ledger.stale:
         raise ConfigError("--results", f"{results} contains no {scale} results yet; run grokscope reproduce")
     rows = ledger.rows()
     if pictures:
@@ -249,20 +252,51 @@ def claims(
         from .session import command_line
 
         save_file(output, gallery(ledger, rows, command_line()))
-    if as_json:
+    if check:
+        _check_pages(ledger, rows, results)
+    elif as_json:
         print(to_json(rows))
     elif markdown:
-        print(as_markdown(ledger, rows), end="")
+        print(claims_page(ledger, rows), end="")
     else:
         _print(rows)
-        print(f"\n{ledger.summary()}\n{ledger.criteria()}\n{KEY}")
+        print(f"\n{ledger.summary()}\n{KEY.replace('*', '')}")
+
+
+def _print_omitted(ledger: Ledger) -> None:
+    """Name results that are stale or damaged on stderr."""
+    if ledger.stale:
+        print(
+            f"skipped, stored results are stale: {', '.join(ledger.stale)}; run grokscope reproduce",
+            file=sys.stderr,
+        )
+    scale_option = " --full" if ledger.scale == "full" else ""
+    for name, problem in ledger.damaged.items():
+        print(
+            f"{name} omitted: {problem}; `grokscope reproduce {name}{scale_option}` stores it again from its runs",
+            file=sys.stderr,
+        )
+
+
+def _check_pages(ledger: Ledger, rows: Sequence[dict[str, Any]], results: Path) -> None:
+    """Print what the pages beside the results, and the list of pending experiments, say otherwise; exit code 1 if anything."""
+    from ..experiments.check_pages import disagreements
+    from ..experiments.pending import missing
+
+    problems = [*disagreements(ledger, rows, results.resolve().parent), *missing(ledger, results)]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        raise typer.Exit(1)
+    print(f"{len(rows)} verdicts agree with the pages.")
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
-        print(f"\n{row['experiment']} · {row['claim']} ({row['scale']})\n  {row['statement']}\n  → {row['verdict']}")
+        when = f" ({row['when']})" if row["when"] else ""
+        print(f"\n{row['id']} ({row['scale']})\n  {row['statement']}\n  → {row['verdict']}{when}")
         if row["reported"]:
             print(f"    the paper: {row['reported']}")
         for line in row["measured"].splitlines():
             print(f"    {line}")
-        print(f"  test: {row['test']}\n  rule: {row['rule']}")
+        print(f"  test: {row['test'] or 'none'}\n  rule: {row['rule']}")
