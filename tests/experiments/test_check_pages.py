@@ -29,6 +29,9 @@ def ledger(monkeypatch):
         pictures={},
         arms={"a": {}, "b": {}},
         seeds=20,
+        differs="",
+        probes=(),
+        parts=(),
         priced=False,
     )
     monkeypatch.setitem(base._experiments, "toy-one", experiment)

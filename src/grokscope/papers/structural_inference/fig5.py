@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...experiments.base import Case, Claim, Effect, experiment
+from ...experiments.base import Case, Claim, Effect, Verdict, experiment
 from ...experiments.columns import values
 from ...experiments.regimes import by_regime, quick_regime
 from ...experiments.rules import Custom, InEach, WithinRange
@@ -28,7 +28,7 @@ def under_bound(results: Results) -> Case:
     """Disagrees if a run has a ratio above 1 by more than rounding, agrees if all lie below 1 by more; else it cannot be told."""
     ratio = values(results, "bound_ratio").dropna().to_numpy()
     worst = float(ratio.max()) if len(ratio) else np.nan
-    verdict = "disagrees" if worst > 1 + ROUNDING else "agrees" if worst < 1 - ROUNDING else "cannot be told"
+    verdict: Verdict = "disagrees" if worst > 1 + ROUNDING else "agrees" if worst < 1 - ROUNDING else "cannot be told"
     over = f"{int((ratio > 1 + ROUNDING).sum())} of {len(ratio)} runs above the bound"
     effect = Effect("largest measured/bound", worst, float(np.min(ratio, initial=np.inf)), worst)
     return Case(
