@@ -20,7 +20,6 @@ def every_hash() -> dict[str, str]:
         f"{name}/{claim}": own
         for name, experiment in all_experiments().items()
         for claim, own in rule_hashes(experiment).items()
-        if own
     }
 
 

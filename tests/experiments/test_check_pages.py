@@ -1,13 +1,13 @@
 """Pages that say something else than the results are found, line by line."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from tables import lognormal, results_of
 
-from grokscope.experiments import base, find_experiment
-from grokscope.experiments.base import Claim
+from grokscope.config import RunConfig
+from grokscope.experiments import base
+from grokscope.experiments.base import Claim, Experiment
 from grokscope.experiments.check_pages import disagreements
 from grokscope.experiments.claims_page import claims_page
 from grokscope.experiments.frozen import rule_hashes
@@ -22,17 +22,16 @@ from grokscope.store.results import save_results
 def ledger(monkeypatch):
     rules = {"sooner": Sooner("a", "b"), "later": Sooner("b", "a"), "data": NotTested("no data")}
     claims = [Claim(name=n, statement=f"It is {n}.", rule=rule, text="Rule.") for n, rule in rules.items()]
-    experiment = replace(
-        find_experiment("si-fig8"),
+    experiment = Experiment(
         name="toy-one",
-        claims=claims,
-        pictures={},
+        paper="structural-inference",
+        title="Toy",
+        question="Is it sooner?",
+        base=RunConfig(),
         arms={"a": {}, "b": {}},
         seeds=20,
-        differs="",
-        probes=(),
-        parts=(),
-        priced=False,
+        claims=claims,
+        pictures={},
     )
     monkeypatch.setitem(base._experiments, "toy-one", experiment)
     made = results_of(a=lognormal(1000, seed=1), b=lognormal(2000, seed=2))

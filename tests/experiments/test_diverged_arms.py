@@ -9,7 +9,7 @@ import pytest
 
 from grokscope.experiments import base
 from grokscope.experiments.base import Claim, Experiment
-from grokscope.experiments.clauses import times
+from grokscope.experiments.clocks import Clock, times
 from grokscope.experiments.diverged import named_runs
 from grokscope.experiments.rules import Custom, ShareAtMost, Sooner
 from grokscope.figures import accuracy_and_divergence, grokking_times
@@ -88,7 +88,7 @@ def test_a_diverged_run_stays_at_risk_to_its_last_planned_epoch():
             "t_grok": [200.0, np.nan, np.nan],
         }
     )
-    own = times(runs, "a")
+    own = times(runs, "a", Clock("t_grok"))
     assert own.time.tolist() == [200, 400, 400]
     assert named_runs(runs) == "a (seed 1)"
-    assert times(runs.assign(epoch=[300, 0, 400]), "a").time.tolist() == [200, 400, 400]
+    assert times(runs.assign(epoch=[300, 0, 400]), "a", Clock("t_grok")).time.tolist() == [200, 400, 400]

@@ -41,8 +41,9 @@ def test_every_experiment_is_well_formed(name, scale):
     assert {arm for arm, _ in configs} == set(arms)
     assert len(configs) == len(arms) * (experiment.seeds if scale == "full" else experiment.quick_seeds)
     if scale == "full" and name.startswith("si-"):
-        assert experiment.seeds >= 5 and all(c.epochs * c.steps_per_epoch >= 10_000 for _, c in configs)
-    for claim in (claim for claim in experiment.claims if isinstance(claim.rule, Rule)):
+        assert experiment.seeds >= 20 and all(c.epochs * c.steps_per_epoch >= 10_000 for _, c in configs)
+    for claim in experiment.claims:
+        assert isinstance(claim.rule, Rule)
         assert claim.statement.endswith(".") and claim.text.endswith("."), claim.name
         assert experiment.seeds >= 20 or isinstance(claim.rule, NotTested) or "seeds" in experiment.differs, claim.name
     assert len({claim.name for claim in experiment.claims}) == len(experiment.claims)
@@ -52,7 +53,7 @@ def test_every_experiment_is_well_formed(name, scale):
 def test_quick_is_small_enough_for_two_cores():
     """These are the optimizer steps if no run ended early; about half of them are taken."""
     configs = {c.id: c for e in all_experiments().values() if e.name.startswith("si-") for _, c in e.configs("quick")}
-    assert sum(config.epochs * config.steps_per_epoch for config in configs.values()) <= 370_000
+    assert sum(config.epochs * config.steps_per_epoch for config in configs.values()) <= 450_000
 
 
 def test_experiments_share_their_runs():
@@ -153,8 +154,7 @@ def test_a_shared_run_is_paid_once():
 
 def test_priced_runs_have_seconds_of_their_own():
     table = priced(runs_of(a=[100, None], b=[50]), {"a": 0.5, "b": 2.0})
-    assert list(table["seconds_alone"].fillna(-1)) == [50, -1, 100]
-    assert list(table["seconds_alone_end"]) == [100, 5000, 300]
+    assert list(table["seconds_per_epoch"]) == [0.5, 0.5, 2.0]
 
 
 def test_crossed_names_every_combination():
@@ -218,7 +218,7 @@ def test_tickets_end_to_end_count_what_they_cost(tiny, tmp_path):
     for (arm, seed), row in runs.iterrows():
         dense = runs.loc[("q = 16, dense", seed), "epoch"]
         paid = 0 if arm in ("q = 16, dense", "q = 16, oracle") else dense
-        assert row["t_total_end"] == row["epoch"] + paid
+        assert row["epochs_before"] == paid
     dense = Claim(name="dense", statement="It is.", rule=ShareAtMost("q = 16, dense", 0.5), text="It is.")
     experiment = replace(experiment, claims=[dense])
     assert not fits(experiment, kept)  # of another rule

@@ -26,7 +26,6 @@ def test_fields_count_and_names_of_clocks_do_not():
         NotTested("a"),
     ]
     assert len({hashed(one) for one in [rule, *others]}) == 6
-    assert rule_hash(Claim(name="a", statement="A.", rule="in words")) == ""
 
 
 def test_the_words_around_a_rule_do_not_count():

@@ -12,7 +12,7 @@ Array = np.ndarray
 
 def mean_tails(values: Array, border: float) -> tuple[float, float]:
     """One-sided p of "the mean lies above the border" and of "below" (Student)."""
-    if len(values) < 2 or np.ptp(values) == 0:
+    if _constant(values):
         return float(values[0] <= border), float(values[0] >= border)
     above, below = (float(ttest_1samp(values, border, alternative=side).pvalue) for side in ("greater", "less"))
     return above, below
@@ -22,10 +22,15 @@ def mean_interval(values: Array) -> tuple[float, float, float]:
     """The mean with its interval (Student)."""
     if len(values) < 2:
         return float(values[0]), -np.inf, np.inf
-    if np.ptp(values) == 0:
+    if _constant(values):
         return (float(values[0]),) * 3
     interval = ttest_1samp(values, 0.0).confidence_interval(0.95)
     return float(values.mean()), float(interval.low), float(interval.high)
+
+
+def _constant(values: Array) -> bool:
+    """Whether the values are equal up to rounding: they have no spread to test with."""
+    return len(values) < 2 or bool(np.ptp(values) <= 1e-9 * np.abs(values).max())
 
 
 def median_tails(values: Array, border: float) -> tuple[float, float]:

@@ -48,6 +48,14 @@ class PowerFit(NamedTuple):
     best: dict[str, float]
     """Share of resamples in which each rival law fits best."""
 
+    def describe(self, x: str, exponent: float) -> str:
+        """The law, how well it fits, and which law fits best, in words."""
+        best = ", ".join(f"{law} {100 * share:.0f} %" for law, share in self.best.items() if share)
+        return (
+            f"t = {self.floor:,.0f} + {self.slope:,.3g} · {x}^{-exponent:g}; lack of fit p = {self.lack_of_fit:.2g} "
+            f"(relative deviation {100 * self.misfit:.0f} %); fits best in resamples: {best}"
+        )
+
 
 def fit_power_law(
     x: Array, times: Array, exponent: float = 1.0, tolerance: float = 0.25, draws: int = DRAWS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -17,16 +17,12 @@ from ..registry import import_tree
 from ..settings import require
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..figures.registry import Draw
-    from ..store.results import Results
     from .settle import Rule
 
 Verdict = Literal["agrees", "agrees in part", "disagrees", "cannot be told", "not tested"]
 """What our runs say about a claim."""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-ClaimVerdict = str
 Scale = Literal["quick", "full"]
 Overrides = Mapping[str, Any]
 """Dotted settings on top of a run's own, e.g. {"task.p": 97}."""
@@ -111,7 +107,7 @@ class Case:
 class Ruling:
     """The verdict of a rule on the runs, and what it rests on."""
 
-    verdict: str
+    verdict: Verdict
     cases: Sequence[Case] = ()
     measured: str = ""
     """What was measured, with its numbers: one line per case."""
@@ -119,7 +115,6 @@ class Ruling:
     """How the numbers were turned into the verdict."""
     when: str = ""
     """Which cases have which verdict, where they differ."""
-    numbers: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def p(self) -> float | None:
@@ -135,24 +130,14 @@ class Claim:
     """A word for links, unique within the experiment."""
     statement: str
     """One sentence; never the negation of what its author says."""
-    rule: Rule | str
+    rule: Rule
     """Decides it; see `experiments.rules`."""
-    text: str = ""
+    text: str
     """The rule in words, written before the runs."""
     reported: str = ""
     """The paper's own number, where it gives one."""
     of: Literal["paper", "critic", "ours"] = "paper"
     """Whose statement it is."""
-    judge: Callable[[pd.DataFrame], Ruling] | None = None
-    judge_all: Callable[[Results], Ruling] | None = None
-
-    def ruling(self, results: Results) -> Ruling:
-        if not isinstance(self.rule, str):
-            return self.rule(results)
-        if self.judge is not None:
-            return self.judge(results.runs)
-        assert self.judge_all is not None, f"claim {self.name} has no rule"
-        return self.judge_all(results)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,6 +195,7 @@ class Experiment:
         count = seeds or (self.seeds if scale == "full" else self.quick_seeds)
         check_count(count * len(self.arms_at(scale)), "seeds")
         chosen: list[tuple[str, RunConfig]] = []
+        runs: dict[tuple[str, int], RunConfig] = {}
         for arm, settings in self.arms_at(scale).items():
             plain = self.base.changes()
             for layer in (self.quick if scale == "quick" else {}, settings):
@@ -217,21 +203,22 @@ class Experiment:
             config = replace(RunConfig.from_dict(plain).check(), exact=True)
             if config.precision == "auto":
                 config = replace(config, precision=precision)
-            chosen += [(arm, self._named(replace(config, seed=seed), chosen, count)) for seed in range(count)]
+            own = [self._named(replace(config, seed=seed), runs, count) for seed in range(count)]
+            runs |= {(arm, one.seed): one for one in own}
+            chosen += [(arm, one) for one in own]
         return chosen
 
     @staticmethod
-    def _named(config: RunConfig, earlier: Sequence[tuple[str, RunConfig]], seeds: int) -> RunConfig:
+    def _named(config: RunConfig, earlier: Mapping[tuple[str, int], RunConfig], seeds: int) -> RunConfig:
         """With every reference "@arm" (a teacher, the origin of a ticket) replaced by the id of that arm's run with the same
         seed, and "@@arm" by that of its run with the next seed (after the last comes the first); the arm must come earlier."""
-        runs = {(arm, other.seed): other.id for arm, other in earlier}
         for part, field_ in REFERENCES:
             settings = getattr(config, part)
             name = getattr(settings, field_, "")
             if name.startswith("@"):
                 shift = 1 if name.startswith("@@") else 0
                 require(shift < seeds, f"{part}.{field_}", f"{name} needs two seeds or more")
-                named = replace(settings, **{field_: runs[name[1 + shift :], (config.seed + shift) % seeds]})
+                named = replace(settings, **{field_: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
                 config = replace(config, **{part: named})
         return config
 

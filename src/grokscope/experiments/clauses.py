@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from ..analysis import kaplan_meier, sample, unfinished
+from ..analysis import kaplan_meier, unfinished
 from ..analysis.shares import share_interval
 from ..analysis.survival import Sample
-from . import clocks
-from .clocks import Clock as Clock
-from .clocks import NotRunError as NotRunError
+from .clocks import Clock, times
 
 DRAWS = 2000
 """Resamples of every bootstrap."""
@@ -30,18 +25,6 @@ KEY = (
     "long again."
 )
 """How to read a clause."""
-
-
-EPOCHS = Clock("t_grok", "epoch")
-SECONDS = Clock("seconds_alone", "seconds_alone_end", " s", "{:,.3g}".format)
-"""Of a run that has the device to itself."""
-TOTAL = Clock("t_total", "t_total_end")
-"""Epochs with those of the runs that a teacher or a ticket came from."""
-
-
-def times(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS) -> Sample:
-    """Grokking times of one arm."""
-    return clocks.times(runs, arm, clock)
 
 
 def median(own: Sample) -> float:
@@ -63,7 +46,7 @@ def median_interval(own: Sample, draws: int = DRAWS) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def say(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS, name: str | None = None) -> str:
+def say(runs: pd.DataFrame, arm: str, clock: Clock, name: str | None = None) -> str:
     """`β = 0.3: 1,875 (1,625–2,525; 5/5)`; `name` in place of the arm's, none if empty."""
     own = times(runs, arm, clock)
     grokked = f"{int(own.grokked.sum())}/{len(own.time)}"
@@ -81,21 +64,6 @@ def say(runs: pd.DataFrame, arm: str, clock: Clock = EPOCHS, name: str | None = 
     return f"{label}{typical} ({low}–{high}; {grokked})"
 
 
-def numbers(runs: pd.DataFrame, *arms: str, clock: Clock = EPOCHS) -> dict[str, Any]:
-    """Median, interval, n and n never grokked of each arm, for machines."""
-    told = {}
-    for arm in arms:
-        own = times(runs, arm, clock)
-        low, high = median_interval(own)
-        told[arm] = {
-            "median": finite(median(own)),
-            "interval": [finite(low), finite(high)],
-            "n": len(own.time),
-            "never": int((~own.grokked).sum()),
-        }
-    return told
-
-
 def finite(value: float) -> float | None:
     """JSON has no infinity."""
     return float(value) if np.isfinite(value) else None
@@ -107,17 +75,3 @@ def say_share(true: int, count: int) -> str:
         return "no run to judge"
     low, high = share_interval(true, count)
     return f"{true}/{count} runs (95 % interval {100 * low:.0f}–{100 * high:.0f} %)"
-
-
-def median_of(column: str, text: str, show: Callable[[float], str]) -> Callable[[pd.DataFrame], str]:
-    """Words for a rule: the median of a column over the runs that have it, with its interval, e.g. `, lead 350 (200 to 900)`."""
-
-    def words(runs: pd.DataFrame) -> str:
-        values = runs[column].dropna().to_numpy(dtype=float)
-        if not len(values):
-            return ""
-        own = sample(values, values)
-        low, high = median_interval(own)
-        return ", " + text.format(f"{show(median(own))} ({show(low)} to {show(high)})")
-
-    return words

@@ -63,12 +63,7 @@ def run_rows(
         metrics = read_metrics(run).to_pandas()
         row = {"run": run.id, "arm": arm, "status": run.status, "seconds": run.seconds, **flatten(run.config)}
         row |= measured(metrics, criterion, thresholds) | _paid(run, metrics)
-        before = origin_epochs(run, by_id)
-        row |= {
-            "epochs_before": before,
-            "t_total": None if row["t_grok"] is None else before + row["t_grok"],
-            "t_total_end": before + row["epoch"],
-        }
+        row |= {"epochs_before": origin_epochs(run, by_id)}
         row |= collect_named(tuple(collected), Finished(run, metrics, by_id))
         rows.append(row)
         curves.append(thin(metrics, row["t_grok"]).assign(run=run.id))
@@ -134,11 +129,8 @@ def training_totals(runs: pd.DataFrame) -> dict[str, Any]:
 
 
 def priced(runs: pd.DataFrame, seconds_per_epoch: Mapping[str, float]) -> pd.DataFrame:
-    """The table with the seconds that each run would have taken with the device to itself."""
-    each = runs["arm"].map(seconds_per_epoch)
-    return runs.assign(
-        seconds_per_epoch=each, seconds_alone=runs["t_grok"] * each, seconds_alone_end=runs["epoch"] * each
-    )
+    """The table with the seconds per epoch of a run that has the device to itself, by arm."""
+    return runs.assign(seconds_per_epoch=runs["arm"].map(seconds_per_epoch))
 
 
 def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT, thresholds: Sequence[float] = ()) -> dict[str, Any]:

@@ -2,12 +2,11 @@
 
 `results/rules.json` lists the hashes of all claims (`python -m tools.freeze_rules`). Results name the commit that they were run at;
 that commit must already have had the hashes that they store. What changes a hash: the fields of the rule, and the code of its own
-columns and judges. How a rule is printed does not.
+columns (registered, or found at collection) and judges. How a rule is printed does not.
 """
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import hashlib
@@ -15,12 +14,11 @@ import inspect
 import json
 import os
 import subprocess
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .columns import registered
+from . import collected, columns
 
 if TYPE_CHECKING:
     from .base import Claim, Experiment
@@ -36,9 +34,7 @@ CHECKOUT = Path(__file__).parents[3]
 
 
 def rule_hash(claim: Claim) -> str:
-    """Twelve hex digits; empty for a claim whose rule is only words."""
-    if isinstance(claim.rule, str):
-        return ""
+    """Twelve hex digits."""
     text = json.dumps(_plain(claim.rule), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -56,7 +52,8 @@ def _plain(value: Any) -> Any:
         own = {f.name: getattr(value, f.name) for f in fields if getattr(value, f.name) != f.default}
         return [type(value).__name__, {name: _plain(one) for name, one in own.items()}]
     if isinstance(value, str):
-        return [value, _code(registered[value])] if value in registered else value
+        named: Callable[..., Any] | None = columns.registered.get(value) or collected.registered.get(value)
+        return [value, _code(named)] if named else value
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, Mapping):
@@ -73,16 +70,14 @@ def _plain(value: Any) -> Any:
 
 
 def _code(function: Callable[..., Any]) -> Any:
-    """The code without comments and layout, and the values that it has closed over."""
+    """The code without layout and lines of comments, and the values that it has closed over. Not its syntax tree: that, and how it
+    is printed, differ between versions of Python."""
     plain = inspect.unwrap(function)
     try:
-        source = textwrap.dedent(inspect.getsource(plain))
+        lines = inspect.getsource(plain).splitlines()
     except (OSError, TypeError):
         return repr(plain)
-    try:
-        source = ast.unparse(ast.parse(source))
-    except SyntaxError:  # a lambda in the middle of an expression
-        source = " ".join(source.split())
+    source = " ".join(" ".join(line for line in lines if not line.strip().startswith("#")).split())
     try:
         closed = inspect.getclosurevars(plain).nonlocals
     except TypeError:

@@ -41,7 +41,7 @@ class Ledger(NamedTuple):
         rows = []
         for experiment, results in self.found:
             frozen = results.about.get(RULES, {})
-            stale = {name for name, own in rule_hashes(experiment).items() if not own or own != frozen.get(name)}
+            stale = {name for name, own in rule_hashes(experiment).items() if own != frozen.get(name)}
             rows += rulings(experiment, results, stale)
         tested = [row for row in rows if row["p"] is not None]
         if tested:
@@ -91,7 +91,7 @@ def fits(experiment: Experiment, results: Results) -> bool:
         arms == set(experiment.arms_at(results.about["scale"]))
         and (not experiment.priced or "seconds_per_epoch" in results.runs)
         and set(experiment.probes) <= set(results.probes)
-        and any(own and own == frozen.get(name) for name, own in rule_hashes(experiment).items())
+        and any(own == frozen.get(name) for name, own in rule_hashes(experiment).items())
     )
 
 
@@ -121,8 +121,8 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
                 "q": None,
                 "test": ruling.test,
                 "measured": f"{ruling.measured}\n{note}" if note and note not in ruling.measured else ruling.measured,
-                "rule": claim.rule if isinstance(claim.rule, str) else claim.text,
-                "rule_code": claim.rule if isinstance(claim.rule, str) else repr(claim.rule),
+                "rule": claim.text,
+                "rule_code": repr(claim.rule),
                 "rule_hash": rule_hash(claim),
                 "stale": old,
                 "settings": experiment.settings,
@@ -130,7 +130,6 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
                 "scale": results.about["scale"],
                 "runs": len(results.runs),
                 "seeds": int(results.runs["seed"].nunique()) if "seed" in results.runs else None,
-                "numbers": dict(ruling.numbers),
             }
         )
     return rows
@@ -161,7 +160,7 @@ def _effect(effect: Effect) -> dict[str, Any]:
 def _ruling(claim: Claim, results: Results, note: str) -> Ruling:
     """The verdict; "cannot be told", with the reason, where diverged runs leave the rule without numbers."""
     try:
-        return claim.ruling(results)
+        return claim.rule(results)
     except NotRunError as missing:
         return Ruling(verdict="not tested", measured=note or f"not run at {results.about['scale']} size: {missing}")
     except Exception as error:  # rules are code of many kinds: what they do without their numbers is not known here

@@ -102,6 +102,12 @@ def of_correlation(clusters: int) -> Simulated:
     return Simulated(agrees(0.0), agrees(0.5), "ρ = 0.5")
 
 
+def in_deviations(values: np.ndarray, width: float) -> float:
+    """A width in standard deviations of the values, to one digit; 1 if they have none."""
+    known = len(values) > 1 and bool(np.isfinite(values).all())
+    return float(f"{width / max(float(values.std(ddof=1)), 1e-12):.1g}") if known else 1.0
+
+
 @lru_cache(maxsize=64)
 def of_range(count: int, half_width: float) -> Simulated | None:
     """Mean of normal values within ± half_width standard deviations: at the border, and in the middle."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,12 +31,11 @@ from ..analysis.pairs import (
 from ..analysis.powerlaw import fit_power_law
 from ..analysis.shares import p_share_above, p_share_below, paired_difference, share_interval
 from ..analysis.survival import Sample
-from . import old_rules, power
-from .base import Case, Effect, Simulated
+from . import power
+from .base import Case, Effect
 from .clauses import median, say, say_share
 from .clocks import FIRST_99, Clock, NotRunError, common_seeds, paired, times
 from .columns import select, values
-from .old_rules import *  # noqa: F403
 from .regimes import REGIMES, in_regime
 from .settle import ALPHA as ALPHA
 from .settle import Rule as Rule
@@ -65,6 +64,18 @@ def _both(arm: Sample, other: Sample) -> float:
     return power.spread_of(np.log(arm.time[both]) - np.log(other.time[both]))
 
 
+def _ratios(arms: Sequence[str], samples: Sequence[Sample]) -> list[Effect]:
+    """Ratios of the times of all arms to those of the first."""
+    return [
+        _two_parts(own, samples[0])[0]._replace(name=f"time ratio of {arm}")
+        for arm, own in zip(arms[1:], samples[1:], strict=True)
+    ]
+
+
+def _say(results: Results, arms: Iterable[str], clock: Clock) -> str:
+    return " · ".join(say(results.runs, arm, clock) for arm in arms)
+
+
 def p_alike(arm: Sample, other: Sample, slack: float) -> float:
     """p of "the time ratio lies within 1/slack … slack": the larger of two one-sided ones."""
     return float(max(p_ratio_below(arm, other, slack), p_ratio_above(arm, other, 1 / slack)))
@@ -88,25 +99,22 @@ class Sooner(Rule):
     margin: float = 1.1
 
     def cases(self, results: Results) -> list[Case]:
-        return [self.compared(results)]
-
-    def compared(self, results: Results, name: str = "") -> Case:
         arm, other = paired(results.runs, (self.arm, self.other), self.clock)
         ratio, share = _two_parts(arm, other)
         p_for, p_against = float(p_sooner(arm, other)), float(p_later(arm, other, self.margin))
         sooner = p_for <= p_against
         split = (share.high < 0 or ratio.low > 1) if sooner else (share.low > 0 or ratio.high < 1 / self.margin)
-        return Case(
-            name=name,
+        found = Case(
             p_for=p_for,
             p_against=p_against,
             effects=(ratio, share),
-            measured=" · ".join(say(results.runs, own, self.clock) for own in (self.arm, self.other)),
+            measured=_say(results, (self.arm, self.other), self.clock),
             test=f"{PAIRED}, {self.clock}",
             seeds=len(arm.time),
             blocked=_few(len(arm.time)) or ("share and time point in opposite directions" if split else ""),
             simulated=power.of_ratio(len(arm.time), _both(arm, other), 1.0, None, 1.0, 1 / 1.5),
         )
+        return [found]
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ class NoLater(Rule):
             p_for=float(p_ratio_below(arm, other, self.slack)),
             p_against=float(p_later(arm, other, 1 / self.slack)),
             effects=_two_parts(arm, other),
-            measured=" · ".join(say(results.runs, own, self.clock) for own in (self.arm, self.other)),
+            measured=_say(results, (self.arm, self.other), self.clock),
             test=f"{PAIRED} against a ratio of {self.slack:g}, {self.clock}",
             seeds=len(arm.time),
             blocked=_few(len(arm.time)),
@@ -147,16 +155,12 @@ class Alike(Rule):
         outside = [
             min(float(p_later(own, first, 1 / self.slack)), float(p_sooner(own, first, self.slack))) for own in others
         ]
-        ratios = [
-            _two_parts(own, first)[0]._replace(name=f"time ratio of {arm}")
-            for arm, own in zip(self.arms[1:], others, strict=True)
-        ]
         spread = max(_both(own, first) for own in others)
         found = Case(
             p_for=max(within),
             p_against=min(1.0, 2 * len(others) * min(outside)),
-            effects=ratios,
-            measured=" · ".join(say(results.runs, own, self.clock) for own in self.arms),
+            effects=_ratios(self.arms, (first, *others)),
+            measured=_say(results, self.arms, self.clock),
             test=f"two one-sided tests, {PAIRED}, ratios within {1 / self.slack:.2g} to {self.slack:g}, {self.clock}",
             seeds=len(first.time),
             blocked=_few(len(first.time)),
@@ -177,16 +181,12 @@ class Differ(Rule):
     def cases(self, results: Results) -> list[Case]:
         own = paired(results.runs, self.arms, self.clock)
         pairs = [(one, two) for at, one in enumerate(own) for two in own[:at]]
-        ratios = [
-            _two_parts(one, own[0])[0]._replace(name=f"time ratio of {arm}")
-            for arm, one in zip(self.arms[1:], own[1:], strict=True)
-        ]
         seeds = len(own[0].time)
         found = Case(
             p_for=p_differ(own) / 2,
             p_against=max(p_alike(one, two, self.slack) for one, two in pairs),
-            effects=ratios,
-            measured=" · ".join(say(results.runs, arm, self.clock) for arm in self.arms),
+            effects=_ratios(self.arms, own),
+            measured=_say(results, self.arms, self.clock),
             test=f"permutation of Prentice–Wilcoxon scores within seeds, {self.clock}",
             seeds=seeds,
             blocked=_few(seeds, 4),
@@ -197,8 +197,9 @@ class Differ(Rule):
 
 @dataclass(frozen=True)
 class Fastest(Rule):
-    """The best arm of `family` is sooner than the best of every other family. The best arms are chosen on one half of the seeds (by
-    their medians) and compared on the other; families of one arm each need no choice, and all seeds compare them."""
+    """The best arm of `family` is sooner than the best of every other family; disagrees if one of those is sooner, or later by
+    less than a factor of `margin`. The best arms are chosen on one half of the seeds (by their medians) and compared on the other;
+    families of one arm each need no choice, and all seeds compare them."""
 
     family: str
     families: Mapping[str, Sequence[str]]
@@ -216,11 +217,24 @@ class Fastest(Rule):
         seeds = sorted(runs["seed"].unique())
         tuning, rest = (runs[runs["seed"].isin(seeds[at::2])] if choose else runs for at in (0, 1))
         best = {name: min(arms, key=lambda arm: median(times(tuning, arm, self.clock))) for name, arms in there.items()}
-        return [
-            Sooner(best[self.family], arm, self.clock, self.margin).compared(select(results, rest), f"against {name}")
-            for name, arm in best.items()
-            if name != self.family
+        compared = select(results, rest)
+        rivals = {name: arm for name, arm in best.items() if name != self.family}
+        rules = [Sooner(best[self.family], arm, self.clock, self.margin) for arm in rivals.values()]
+        cases = [case for rule in rules for case in rule.cases(compared)]
+        ratios = [
+            case.effects[0]._replace(name=f"time ratio to {name} ({arm})")
+            for (name, arm), case in zip(rivals.items(), cases, strict=True)
         ]
+        found = replace(
+            cases[0],
+            p_for=max(case.p_for for case in cases),  # it has to be sooner than each of them
+            p_against=min(1.0, len(cases) * min(case.p_against for case in cases)),
+            effects=ratios,
+            measured=_say(compared, best.values(), self.clock),
+            seeds=min(case.seeds for case in cases),
+            blocked=next((case.blocked for case in cases if case.blocked), ""),
+        )
+        return [found]
 
 
 # ── shares of runs ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -244,17 +258,21 @@ class ShareAtLeast(Rule):
 
     def cases(self, results: Results) -> list[Case]:
         true, count = self.counted(results)
-        low, high = share_interval(true, count)
-        simulated = power.of_share(count, self.share)
+        value, (low, high) = true / count if count else np.nan, share_interval(true, count)
+        above, below = (p(true, count, self.share) for p in (p_share_above, p_share_below))
+        most = isinstance(self, ShareAtMost)
+        simulated = power.of_share(count, 1 - self.share if most else self.share)
+        if simulated and most:
+            simulated = simulated._replace(at=f"a share of {50 * self.share:.0f} %")
         return [
-            self._case(
-                true,
-                count,
-                p_share_above(true, count, self.share),
-                p_share_below(true, count, self.share),
-                low,
-                high,
-                simulated,
+            Case(
+                p_for=below if most else above,
+                p_against=above if most else below,
+                effects=(Effect(f"share of {self.arm}", value, low, high, percent=True),),
+                measured=say_share(true, count),
+                test=f"exact binomial against {100 * self.share:g} %, {self.column or self.clock}",
+                seeds=count,
+                simulated=simulated,
             )
         ]
 
@@ -268,47 +286,10 @@ class ShareAtLeast(Rule):
         flags = values(results, self.column)[own].dropna()
         return int((flags > 0).sum()), len(flags)
 
-    def _case(
-        self,
-        true: int,
-        count: int,
-        p_for: float,
-        p_against: float,
-        low: float,
-        high: float,
-        simulated: Simulated | None,
-    ) -> Case:
-        return Case(
-            p_for=p_for,
-            p_against=p_against,
-            effects=(Effect(f"share of {self.arm}", true / count if count else np.nan, low, high, percent=True),),
-            measured=say_share(true, count),
-            test=f"exact binomial against {100 * self.share:g} %, {self.column or self.clock}",
-            seeds=count,
-            simulated=(simulated),
-        )
-
 
 @dataclass(frozen=True)
 class ShareAtMost(ShareAtLeast):
-    """At most `share` of the runs do: the exact interval lies below `share`."""
-
-    def cases(self, results: Results) -> list[Case]:
-        true, count = self.counted(results)
-        low, high = share_interval(true, count)
-        simulated = power.of_share(count, 1 - self.share)
-        simulated = simulated and simulated._replace(at=f"a share of {50 * self.share:.0f} %")
-        return [
-            self._case(
-                true,
-                count,
-                p_share_below(true, count, self.share),
-                p_share_above(true, count, self.share),
-                low,
-                high,
-                simulated,
-            )
-        ]
+    """At most `share` of the runs do: the exact interval lies below `share`. Disagrees if it lies above."""
 
 
 # ── numbers of each run ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -414,11 +395,6 @@ class WithinRange(Rule):
         clock = isinstance(self.column, Clock)
         tails, interval = (median_tails, median_interval) if clock else (mean_tails, mean_interval)
         (p_above_low, p_below_low), (p_above_high, p_below_high) = (tails(own, end) for end in (self.low, self.high))
-        width = (
-            (self.high - self.low) / 2 / max(float(np.std(own, ddof=1)), 1e-12)
-            if len(own) > 1 and np.isfinite(own).all()
-            else 1.0
-        )
         return [
             Case(
                 p_for=max(p_above_low, p_below_high),
@@ -428,7 +404,7 @@ class WithinRange(Rule):
                 test="two one-sided " + ("sign tests of the median" if clock else "t tests of the mean"),
                 seeds=len(own),
                 blocked=_few(len(own)),
-                simulated=power.of_range(len(own), float(f"{width:.1g}")),
+                simulated=power.of_range(len(own), power.in_deviations(own, (self.high - self.low) / 2)),
             )
         ]
 
@@ -451,11 +427,8 @@ class PowerLaw(Rule):
         if not there:
             raise NotRunError(self.x)
         whole = [arm for arm in there if times(results.runs, arm, self.clock).grokked.all()]
-        left_out = (
-            f"left out, since runs never reached: {', '.join(arm for arm in there if arm not in whole)}"
-            if len(whole) < len(there)
-            else ""
-        )
+        cut = ", ".join(arm for arm in there if arm not in whole)
+        left_out = f"left out, since runs never reached: {cut}" if cut else ""
         test = f"weighted least squares over arm means, bootstrap over seeds, lack of fit against the saturated model, {self.clock}"
         if len(whole) < 4:
             return [Case(test=test, blocked=f"{len(whole)} levels of {self.x} are fewer than 4", measured=left_out)]
@@ -466,29 +439,17 @@ class PowerLaw(Rule):
             return [Case(test=test, seeds=len(t), blocked=_few(len(t)), measured=left_out)]
         fit = fit_power_law(level, t, self.exponent, self.tolerance)
         misses = fit.lack_of_fit / 2 if fit.misfit > self.misfit else 1.0
-        best = ", ".join(f"{law} {100 * share:.0f} %" for law, share in fit.best.items() if share)
-        parts = [
-            f"t = {fit.floor:,.0f} + {fit.slope:,.3g} · {self.x}^{-self.exponent:g}, {len(whole)} levels",
-            f"lack of fit p = {fit.lack_of_fit:.2g} (relative deviation {100 * fit.misfit:.0f} %)",
-            f"fits best in resamples: {best}",
-            left_out,
-        ]
+        described = f"{fit.describe(self.x, self.exponent)}, {len(whole)} levels"
         spread = power.spread_of(np.log(t[:, 0]) - np.log(t[:, -1]))
         return [
             Case(
                 p_for=max(fit.p_below, fit.p_above, 1.0 if misses < ALPHA / 2 else 0.0),
                 p_against=min(1.0, 2 * min(fit.p_outside, misses)),
                 effects=(Effect("exponent", fit.exponent, fit.low, fit.high),),
-                measured="; ".join(part for part in parts if part),
+                measured=f"{described}; {left_out}" if left_out else described,
                 test=test,
                 seeds=len(t),
-                numbers={
-                    "floor": fit.floor,
-                    "slope": fit.slope,
-                    "lack_of_fit": fit.lack_of_fit,
-                    "misfit": fit.misfit,
-                    "best": fit.best,
-                },
+                numbers=fit._asdict(),
                 simulated=power.of_law(len(t), tuple(level.tolist()), spread, self.exponent, self.tolerance),
             )
         ]
@@ -543,9 +504,9 @@ class InRegimes(Rule):
         return [_under(name, case) for name, own in there.items() for case in self.rule.found(select(results, own))]
 
 
-def in_regimes(rule: Any, regimes: Iterable[str] = tuple(REGIMES)) -> Any:
+def in_regimes(rule: Rule, regimes: Iterable[str] = tuple(REGIMES)) -> InRegimes:
     """One verdict per regime."""
-    return InRegimes(rule, tuple(regimes)) if isinstance(rule, Rule) else old_rules.in_regimes(rule, tuple(regimes))
+    return InRegimes(rule, tuple(regimes))
 
 
 def _under(name: str, case: Case) -> Case:

@@ -44,6 +44,13 @@ class Parameter(NamedTuple):
     """Standard deviation at initialisation."""
     part: Literal["embed", "attention", "mlp", "readout"]
     """Part of the network it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
+    mean: float = 0.0
+    """Mean at initialisation."""
+
+    def draw(self, generator: Generator) -> Tensor:
+        """Gaussian initial values."""
+        drawn = torch.randn(self.shape, generator=generator) * self.std
+        return drawn + self.mean if self.mean else drawn
 
 
 Inputs = Union["Plan", "Tensor"]
@@ -63,6 +70,7 @@ class Output:
     stream             e_j [example position d], what the last attention layer reads; not where the model knows a shorter way to
                        `interaction_gradient` and `embedding_norm`
     hidden             [example neuron], the MLP's hidden layer at the query, after its nonlinearity
+    prelogits          [example d], the residual stream that is unembedded, at the query; not for a readout without one
     loss, correct      [example], cross-entropy of each answer, with a gradient on attention only, and 1 where it is correct: where
                        the evaluation is fused
     distance           ‖v_j − h‖ [example head position], in place of the values there
@@ -81,6 +89,7 @@ class Output:
         loss: Tensor | None = None,
         correct: Tensor | None = None,
         distance: Tensor | None = None,
+        prelogits: Tensor | None = None,
     ):
         self._logits = logits
         self.attention = attention
@@ -93,6 +102,7 @@ class Output:
         self.loss = loss
         self.correct = correct
         self.distance = distance
+        self.prelogits = prelogits
 
     @property
     def logits(self) -> Tensor:
@@ -237,7 +247,7 @@ class Model(Settings):
 
     def init(self, shape: Shape, generator: Generator) -> dict[str, Tensor]:
         """Gaussian weights, drawn in the order of `parameters`."""
-        return {name: torch.randn(p.shape, generator=generator) * p.std for name, p in self.parameters(shape).items()}
+        return {name: p.draw(generator) for name, p in self.parameters(shape).items()}
 
 
 def overridden(model: Model) -> list[str]:

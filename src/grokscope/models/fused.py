@@ -1,6 +1,7 @@
 """The fused path of a transformer: from attention weights to the loss in one operation, without storing the logits.
 
-It replaces `forward` for one layer read at the query, x = e_q + h, a ReLU MLP behind a norm or none, without dropout. Heads that
+It replaces `forward` for one layer read at the query, x = e_q + h, a ReLU MLP without biases behind a norm (without gain) or none,
+and no dropout. Heads that
 W_O mixes are one head with longer sequences: x = e_q + Σ_h Σ_j α_hj (v_hj W_O,h), so position j of head h reads a table of its own.
 """
 
@@ -20,6 +21,7 @@ from ..ops.readout_eval import evaluate_readout
 from ..ops.readout_loss import mean_cross_entropy
 from ..ops.triton import usable_on
 from .base import Output
+from .parts import FeedForward
 from .parts.attention.linear import Linear
 from .parts.attention.softmax import Softmax
 from .parts.mlp.relu import ReLU
@@ -53,10 +55,11 @@ class Fused(Tables):
     d: int
     dropout: float
     readout_scale: float
+    mlp: FeedForward
 
     def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
         """Whether this is the network of `ops/readout_loss.py` and `ops/readout_eval.py`."""
-        if (self.scope != "query" and self.layers > 1) or self.dropout:
+        if (self.scope != "query" and self.layers > 1) or self.dropout or self.mlp.bias or self.norm_kind.affine:
             return False
         if any(type(getattr(self, name)) not in kinds for name, kinds in FUSED.items()):
             return False

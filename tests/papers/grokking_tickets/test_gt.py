@@ -102,6 +102,20 @@ def test_text_is_not_tested():
     assert own(results_of(dense=[100], ticket=[100])).verdict == "not tested"
 
 
+@pytest.mark.parametrize(("slope", "verdict"), [(1.0, "agrees"), (-1.0, "disagrees")])
+def test_memorising_takes_longer_the_more_is_pruned(slope, verdict):
+    """Tickets of one seed are one cluster; those that never memorise come last."""
+    rates = (0.1, 0.3, 0.5, 0.7, 0.9)
+    times = {f"r{place}": lognormal(1000 * np.exp(slope * rate), seed=place) for place, rate in enumerate(rates)}
+    times["r4" if slope > 0 else "r0"][3] = NEVER
+    made = results_of(column="t_mem_first_95", **times)
+    rate = made.runs["arm"].map({f"r{place}": rate for place, rate in enumerate(rates)})
+    made = made._replace(runs=made.runs.assign(**{"arm": "rate " + rate.astype(str), "ticket.rate": rate}))
+    ruling = claim("gt-fig3", "memorisation").rule(made)
+    (case,) = (case for case in ruling.cases if case.verdict != "not tested")
+    assert (case.verdict, case.seeds) == (verdict, 20) and "100 points" in case.measured
+
+
 # ── Table 1 ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

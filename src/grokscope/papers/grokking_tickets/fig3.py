@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ...experiments.base import Arms, Claim, experiment, kept
-from ...experiments.clocks import FIRST_95, TAU_95
+from ...experiments.clocks import FIRST_95, MEMORISED_95, TAU_95
 from ...experiments.rules import Correlated, Fastest, InEach, ShareAtMost, Sooner
 from .common import DENSE, MLP, PAIRED, PAPER, QUICK, SEEDS, given, last_only, ticket
 from .figures.ratio import ratio_against
@@ -62,7 +62,7 @@ experiment(
             rule=InEach(
                 {
                     scope: Correlated(
-                        "t_mem_first_95", "ticket.rate", 1, [name.format(rate) for rate in RATES], cluster="seed"
+                        MEMORISED_95, "ticket.rate", 1, [name.format(rate) for rate in RATES], cluster="seed"
                     )
                     for scope, name in SCOPES.items()
                 }

@@ -28,7 +28,10 @@ class Residual(Readout):
         return stream + h
 
     def logits(self, x: Tensor, written: Tensor, weights: dict[str, Tensor]) -> Tensor:
-        return times(x + written, weights["W_U"])
+        return times(self.prelogits(x, written), weights["W_U"])
+
+    def prelogits(self, x: Tensor, written: Tensor) -> Tensor:
+        return x + written
 
     def lipschitz(self, W_in: Tensor, W_out: Tensor, weights: dict[str, Tensor]) -> Tensor:
         return residual_lipschitz(W_in, W_out, weights["W_U"])

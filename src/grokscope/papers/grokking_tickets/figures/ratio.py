@@ -32,7 +32,9 @@ FAR = 30
 def ratio_against(
     results: Results, *, by: str, name: str, zero: str | None = None, arms: Sequence[str] | None = None
 ) -> Figure:
-    """τ_grok = t_gen/t_mem, first crossings of 95 %, on the left, t_mem and t_gen on the right; one point per run, a line through the medians.
+    """τ_grok = t_gen/t_mem, first crossings of 95 %, on the left; t_mem and t_gen on the right.
+
+    One point per run, a line through the medians.
 
     A run that never got there stands at its last epoch as a hollow triangle, and counts as later than all others: where it is
     the median, the line is broken.
