@@ -179,7 +179,9 @@ class Program:
 
     def train_epoch(self, epochs: int = 1) -> None:
         """One pass over each lane's training set, or several."""
-        steps = epochs * self.config.steps_per_epoch
+        self.train_steps(epochs * self.config.steps_per_epoch)
+
+    def train_steps(self, steps: int) -> None:
         while steps:
             if not self._left:
                 self._look_ahead()
