@@ -24,6 +24,7 @@ from ..randomness import Key
 from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
 from .data import Batch, select, stack_like, with_plan
+from .division import bounds_of, divided, without_prior
 from .evaluation import Evaluation
 from .guard import no_global_randomness
 from .layout import Layout
@@ -59,6 +60,10 @@ class Program:
         self.update = Update(template, self.layout)
         self.evaluation = Evaluation(self.objective)
         as_stored = type(template.ticket).effective is Ticket.effective and not template.noise.in_steps
+        self.divides = lanes == 1 and device.type == "cpu" and fuse and not self.objective.fused
+        """Whether the training batch may be divided into blocks."""
+        self.bounds: list[tuple[int, int]] = []
+        """The blocks of the training batch, if it is divided."""
         self.needs_no_vmap = self.objective.fused and as_stored
         """Whether the fused loss takes stacked weights directly."""
         self.flat = torch.zeros(lanes, self.layout.size, device=device)
@@ -76,6 +81,8 @@ class Program:
         """Learning rates and prior strengths of the next steps."""
         self._steps_guarded = self._evaluations_guarded = False
         """Whether one evaluation has been checked for draws from a global generator."""
+        self._blocks: tuple[Batch, ...] = ()
+        """The blocks of the training set, if a batch is all of it."""
         self.train: Batch = {}
         self.test: Batch = {}
         self._train_step, self._evaluate = self._recorded()
@@ -92,12 +99,15 @@ class Program:
     ) -> None:
         """Load a run into a lane: initialised from its seed (and the `origin` of its ticket), or from saved tensors."""
         train, test = data
+        if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
+            train = {name: tensor for name, tensor in train.items() if name != "target"}
         train, test = (train if self.config.batch_size else self._planned(train)), self._planned(test)
-        if not self.train:
+        if self.train.keys() != train.keys():
             self.train, self.test = (stack_like(self.lanes, side, self.device) for side in (train, test))
         for stacked, own in ((self.train, train), (self.test, test)):
             for name, tensor in own.items():
                 stacked[name][lane].copy_(tensor)
+        self.bounds, self._blocks = (bounds_of(config) if self.divides else []), ()
         for key, value in hyper_of(config).items():
             self.hyper[key][lane] = value
         self.seed[lane] = config.seed_for("order")
@@ -223,6 +233,10 @@ class Program:
     def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors to differentiate and the factor of each: the sum of their products is the objective of the runs, or has the
         same gradient."""
+        if len(self.bounds) > 1:
+            loss = self._each_run(self.objective.loss_in_blocks)
+            total = loss(self.weights, self.hyper, self._in_blocks(batch), beta, self.step, self.seed)
+            return [total], [torch.ones_like(total)]
         if not self.needs_no_vmap:
             total = self._each_run(self.objective.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
             return [total], [torch.ones_like(total)]
@@ -238,6 +252,13 @@ class Program:
                 return [task, out.log_attention], [ones, (beta[:, None, None] * slope).unsqueeze(2)]
         penalties = self._each_run(self.objective.penalties)
         return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [ones]
+
+    def _in_blocks(self, batch: Batch) -> tuple[Batch, ...]:
+        if self.config.batch_size:
+            return divided(batch, self.bounds)
+        if not self._blocks:
+            self._blocks = divided(batch, self.bounds)
+        return self._blocks
 
     def _scheduled(self) -> tuple[Tensor, Tensor]:
         """Learning rate and prior strength of each run at this step. On a CPU, several steps are computed at once."""

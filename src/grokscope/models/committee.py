@@ -32,6 +32,7 @@ class Committee(Model):
     """ε, the weight of the quadratic term in a unit."""
 
     has_attention: ClassVar[bool] = False
+    examplewise: ClassVar[bool] = True
 
     def check(self) -> None:
         require(self.width >= 1, "width", f"{self.width} is below 1")

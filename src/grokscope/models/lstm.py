@@ -49,6 +49,7 @@ class LSTM(Model):
     """Fraction of the units that the readout reads, h₂ at the query, that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False
+    examplewise: ClassVar[bool] = True
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)
 
     def check(self) -> None:
@@ -66,6 +67,9 @@ class LSTM(Model):
             weights[f"b_{layer}"] = Parameter((_GATES * self.hidden,), "bias", 0.0, "mlp")
         std = self.kappa / math.sqrt(self.hidden)
         return weights | {"W_U": Parameter((self.hidden, shape.classes), "embedding", std, "readout")}
+
+    def positions_computed(self, shape: Shape) -> int:
+        return shape.length
 
     def forward(
         self, weights: dict[str, Tensor], inputs: Plan, *, training: bool = False, key: Key | None = None, **how: Any

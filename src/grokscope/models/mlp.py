@@ -42,6 +42,7 @@ class MLP(Model):
     """Fraction of the units of every hidden layer that is set to 0 at random in a training step."""
 
     has_attention: ClassVar[bool] = False
+    examplewise: ClassVar[bool] = True
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)
 
     def check(self) -> None:

@@ -1,0 +1,69 @@
+"""Blocks of a training batch on a CPU: idle cores share them, and what a block computes stays in the cache.
+
+Blocks depend on the settings of a run alone, and their gradients are added in a fixed order: the bits of a run do not depend on the
+number of cores.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..models import is_examplewise
+from ..ops.lookup import Plan
+from ..ops.team import block_bounds
+from ..priors import Prior
+
+if TYPE_CHECKING:
+    from ..config import RunConfig
+    from .data import Batch
+
+_EXAMPLES = 512
+"""Most examples of a block."""
+_WORTHWHILE = 30_000_000
+"""Multiply-adds of a step from which blocks pay off."""
+
+
+def multiply_adds(config: RunConfig) -> int:
+    """Approximate multiply-adds of a step: forward, and twice as many backward."""
+    shape = config.task.shape
+    weights = sum(math.prod(p.shape) for p in config.model.parameters(shape).values())
+    return 3 * (config.batch_size or shape.train_size) * config.model.positions_computed(shape) * weights
+
+
+def bounds_of(config: RunConfig) -> list[tuple[int, int]]:
+    """The blocks of a run's training batch, as (begin, end); one block if it cannot be divided or is too small."""
+    examples = config.batch_size or config.task.shape.train_size
+    redrawn = config.noise.labels > 0 and config.noise.redraw == "every-step"
+    # random numbers are drawn, and penalties are computed, for the whole batch
+    whole = getattr(config.model, "dropout", 0) or redrawn or not without_prior(config)
+    # a model with tables over (token, position) would compute them for every block
+    tables = not config.task.shape.features and config.model.positions_computed(config.task.shape) == 1
+    if whole or tables or not is_examplewise(config.model) or multiply_adds(config) < _WORTHWHILE:
+        return [(0, examples)]
+    return block_bounds(examples, _EXAMPLES)
+
+
+def without_prior(config: RunConfig) -> bool:
+    """Whether the prior's strength is 0 throughout."""
+    return config.prior.beta == 0 and type(config.prior).weight is Prior.weight
+
+
+def divided(batch: Batch, bounds: list[tuple[int, int]]) -> tuple[Batch, ...]:
+    """The blocks of a stacked batch, each with a lookup plan of its own."""
+    if len(bounds) == 1:
+        return (batch,)
+    return tuple(_block(batch, begin, end) for begin, end in bounds)
+
+
+def _block(batch: Batch, begin: int, end: int) -> Batch:
+    own = {name: tensor[:, begin:end] for name, tensor in batch.items() if name not in ("order", "starts")}
+    if "row" not in batch:
+        return own
+    row = own["row"].contiguous()
+    reads = row.flatten(1)
+    order = reads.argsort(dim=1, stable=True)
+    rows = torch.arange(batch["starts"].shape[1], device=row.device).expand(len(row), -1).contiguous()
+    return own | Plan(row, order, torch.searchsorted(reads.gather(1, order), rows))._asdict()
