@@ -8,12 +8,13 @@ positions. Stacked runs are batched products.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from ..shapes import Bool, Float
-from .lookup import Plan, _batched, _gather, _row_sums, lookup
+from .lookup import Plan, _batched, _row_sums, lookup
 from .triton import usable_on
 
 if TYPE_CHECKING:
@@ -26,12 +27,11 @@ GATES = 4
 class _States(NamedTuple):
     """What the backward pass reads, by position; a leading run axis where runs are stacked."""
 
-    gates1: Float[Tensor, "position example gates"]
-    """After their nonlinearity, like those of layer 2."""
-    gates2: Float[Tensor, "position example gates"]
-    cells: Float[Tensor, "place layer example hidden"]
+    gates: Float[Tensor, "layer position example gates"]
+    """After their nonlinearity."""
+    cells: Float[Tensor, "layer place example hidden"]
     """c before each position and behind the last one."""
-    squashed: Float[Tensor, "position layer example hidden"]
+    squashed: Float[Tensor, "layer position example hidden"]
     """tanh c behind each position, where the layer moves."""
     read: Float[Tensor, "position example both"]
     """What layer 2 reads: h₁ behind the position, and h₂ before it."""
@@ -101,98 +101,116 @@ def _forward(
     """h₂ behind the last position, and the fields of `_States`."""
     *runs, positions, examples = row.shape
     hidden = W_h1.shape[-2]
-    gates1 = _rows(table, row)
-    gates2 = b_2[..., None, None, :].expand(*runs, positions, examples, -1).contiguous()
-    cells = table.new_zeros(*runs, positions + 1, 2, examples, hidden)
-    squashed = table.new_empty(*runs, positions, 2, examples, hidden)
-    read = table.new_zeros(*runs, positions + 1, examples, 2 * hidden)  # at the end, h₂ behind the last position
-    W_h1, W_2 = W_h1.to(dtype), W_2.to(dtype)
-
-    def move(layer: int, t: int, gates: Tensor, old: Tensor, h: Tensor) -> None:
-        c, new_c = (cells.select(-4, place).select(-3, layer) for place in (t, t + 1))
-        _activate(gates, c, new_c, squashed.select(-4, t).select(-3, layer), h)
-        if stays is not None:
-            new_c.copy_(torch.where(stays.select(-3, t), c, new_c))
-            h.copy_(torch.where(stays.select(-3, t), old, h))
-
-    zero = read.select(-3, 0)[..., hidden:]
+    gates = table.new_empty(*runs, 2, positions, examples, GATES * hidden)
+    cells = table.new_empty(*runs, 2, positions + 1, examples, hidden)
+    squashed = table.new_empty(*runs, 2, positions, examples, hidden)
+    read = table.new_empty(*runs, positions + 1, examples, 2 * hidden)  # at the end, h₂ behind the last position
+    W_h1, W_2, b_2 = W_h1.to(dtype), W_2.to(dtype), b_2.unsqueeze(-2)
+    place, still = _by_layer(cells), _still(stays, positions)
+    each_gates, each_squashed, reads = _by_layer(gates), _by_layer(squashed), read.unbind(-3)
+    for start in (cells.select(-3, 0), reads[0][..., hidden:]):
+        start.zero_()
+    before = reads[0][..., hidden:]  # h₁ before the first position is 0, like h₂
     for t in range(positions):
-        now, after = read.select(-3, t), read.select(-3, t + 1)
-        h1, h2 = now[..., :hidden], now[..., hidden:]
-        before = read.select(-3, t - 1)[..., :hidden] if t else zero
-        own1, own2 = gates1.select(-3, t), gates2.select(-3, t)
-        if t:  # before the first position, h₁ and h₂ are 0
+        (own1, own2), now = each_gates[t], reads[t]
+        h1, h2, new_h2 = now[..., :hidden], now[..., hidden:], reads[t + 1][..., hidden:]
+        _read_rows(table, row.select(-2, t), own1)
+        own2.copy_(b_2)
+        if t:
             _add_product(own1, before, W_h1)
-        move(0, t, own1, before, h1)
+        _activate(own1, place[t][0], place[t + 1][0], each_squashed[t][0], before, h1, still[t])
         if t:
             _add_product(own2, now, W_2)
         else:
             _add_product(own2, h1, W_2[..., :hidden, :])
-        move(1, t, own2, h2, after[..., hidden:])
-    last = read.select(-3, positions)[..., hidden:].contiguous()
-    return last, gates1, gates2, cells, squashed, read.narrow(-3, 0, positions)
+        _activate(own2, place[t][1], place[t + 1][1], each_squashed[t][1], h2, new_h2, still[t])
+        before = h1
+    return reads[-1][..., hidden:].contiguous(), gates, cells, squashed, read.narrow(-3, 0, positions)
 
 
-def _activate(gates: Tensor, c: Tensor, new_c: Tensor, squashed: Tensor, h: Tensor) -> None:
+def _activate(
+    gates: Tensor, c: Tensor, new_c: Tensor, squashed: Tensor, h: Tensor, new_h: Tensor, stays: Tensor | None
+) -> None:
     """Apply the nonlinearities to the gates in place; write c⁺, tanh c⁺ and h⁺."""
     hidden = c.shape[-1]
-    gates[..., : 3 * hidden].sigmoid_()
-    gates[..., 3 * hidden :].tanh_()
     i, f, o, g = gates.split(hidden, -1)
+    gates[..., : 3 * hidden].sigmoid_()
+    g.tanh_()
     torch.mul(f, c, out=new_c)
     new_c.addcmul_(i, g)
     torch.tanh(new_c, out=squashed)
-    torch.mul(o, squashed, out=h)
+    torch.mul(o, squashed, out=new_h)
+    if stays is not None:
+        new_c.copy_(torch.where(stays, c, new_c))
+        new_h.copy_(torch.where(stays, h, new_h))
 
 
 def _backward(
     to_last: Tensor, W_h1: Tensor, W_2: Tensor, stays: Tensor | None, states: _States, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients with respect to the gates of layer 1 [… position example gates], W_h1, W_2 and b_2."""
-    positions, hidden = states.gates1.shape[-3], W_h1.shape[-2]
-    to_gates1, to_gates2 = torch.empty_like(states.gates1), torch.empty_like(states.gates2)
+    """Gradients with respect to the gates of layer 1 [… position example gates], W_h1, W_2 and b_2. The gates are overwritten by
+    their gradients, while they are in the cache."""
+    positions, (examples, hidden) = states.gates.shape[-3], to_last.shape[-2:]
     W_h1, W_2 = W_h1.to(dtype), W_2.to(dtype)
-    to_h1, to_h2, to_c1, to_c2 = torch.zeros_like(to_last), to_last, torch.zeros_like(to_last), torch.zeros_like(to_last)
+    gates, cells, squashed = _by_layer(states.gates), _by_layer(states.cells), _by_layer(states.squashed)
+    still = _still(stays, positions)
+    zero, work = torch.zeros_like(to_last), torch.empty_like(gates[0][0])
+    to_h1, to_h2, to_c1, to_c2 = zero, to_last, zero, zero
     for t in reversed(range(positions)):
-        own1, own2 = to_gates1.select(-3, t), to_gates2.select(-3, t)
-        still = None if stays is None else stays.select(-3, t)
-        to_c2 = _cell_backward(own2, states, 1, t, to_h2, to_c2, still)
+        own1, own2 = gates[t]
+        to_c2 = _cell_backward(own2, cells[t][1], squashed[t][1], to_h2, to_c2, still[t], work)
         to_read = _product(own2, W_2.mT)
         to_h1 = to_h1 + to_read[..., :hidden]
-        to_h2 = to_read[..., hidden:] if still is None else to_read[..., hidden:] + to_h2 * still
-        to_c1 = _cell_backward(own1, states, 0, t, to_h1, to_c1, still)
+        to_h2 = _kept(to_h2, to_read[..., hidden:], still[t])
+        to_c1 = _cell_backward(own1, cells[t][0], squashed[t][0], to_h1, to_c1, still[t], work)
         if t:
-            to_h1 = _product(own1, W_h1.mT) if still is None else _product(own1, W_h1.mT) + to_h1 * still
+            to_h1 = _kept(to_h1, _product(own1, W_h1.mT), still[t])
+    to_gates1, to_gates2 = states.gates.unbind(-4)
     read = states.read.flatten(-3, -2)
-    examples = to_last.shape[-2]
     before = read[..., : (positions - 1) * examples, :hidden]
-    to_W_h1 = _product(before.mT, to_gates1.flatten(-3, -2)[..., examples:, :].to(dtype))
-    to_W_2 = _product(read.mT, to_gates2.flatten(-3, -2).to(dtype))
-    return to_gates1, to_W_h1, to_W_2, to_gates2.sum((-3, -2))
+    to_W_h1 = _product(before.mT, to_gates1[..., 1:, :, :].flatten(-3, -2).to(dtype))
+    to_gates2 = to_gates2.flatten(-3, -2)
+    return to_gates1, to_W_h1, _product(read.mT, to_gates2.to(dtype)), to_gates2.sum(-2)
 
 
 def _cell_backward(
-    own: Tensor, states: _States, layer: int, t: int, to_h: Tensor, to_c: Tensor, stays: Tensor | None
+    gates: Tensor, c: Tensor, squashed: Tensor, to_h: Tensor, to_c: Tensor, stays: Tensor | None, work: Tensor
 ) -> Tensor:
-    """Write the gradient with respect to the gates of a layer at a position into `own`; return that with respect to c before it."""
-    gates = states[layer].select(-3, t)
-    c, squashed = (of.select(-4, t).select(-3, layer) for of in (states.cells, states.squashed))
+    """Replace the gates of a layer at a position by their gradient; return the gradient with respect to c before it."""
     hidden = c.shape[-1]
     i, f, o, g = gates.split(hidden, -1)
-    to_i, to_f, to_o, to_g = own.split(hidden, -1)
+    to_i, to_f, to_o, to_g = work.split(hidden, -1)
     to_new = torch.ops.aten.tanh_backward(to_h * o, squashed).add_(to_c)
     torch.mul(to_new, g, out=to_i)
     torch.mul(to_new, c, out=to_f)
     torch.mul(to_h, squashed, out=to_o)
     torch.mul(to_new, i, out=to_g)
-    sigmoids = own[..., : 3 * hidden]
-    torch.ops.aten.sigmoid_backward.grad_input(sigmoids, gates[..., : 3 * hidden], grad_input=sigmoids)
-    torch.ops.aten.tanh_backward.grad_input(to_g, g, grad_input=to_g)
     to_new.mul_(f)
+    sigmoids = gates[..., : 3 * hidden]
+    torch.ops.aten.sigmoid_backward.grad_input(work[..., : 3 * hidden], sigmoids, grad_input=sigmoids)
+    torch.ops.aten.tanh_backward.grad_input(to_g, g, grad_input=g)
     if stays is None:
         return to_new
-    own.masked_fill_(stays, 0.0)
+    gates.mul_(~stays)
     return torch.where(stays, to_c, to_new)
+
+
+def _kept(to_state: Tensor, to_before: Tensor, stays: Tensor | None) -> Tensor:
+    """The gradient with respect to a state before a position: that of the state behind it is added where it stays."""
+    return to_before if stays is None else torch.where(stays, to_state, to_before)
+
+
+def _by_layer(states: Tensor) -> list[tuple[Tensor, ...]]:
+    """States [… layer place example width] by place, then by layer."""
+    return list(zip(*(own.unbind(-3) for own in states.unbind(-4)), strict=True))
+
+
+def _still(stays: Tensor | None, positions: int) -> Sequence[Tensor | None]:
+    """By position, which examples stay; None where none does, which a CPU can tell at no cost."""
+    if stays is None:
+        return [None] * positions
+    each = stays.unbind(-3)
+    return each if stays.is_cuda else [own if own.any() else None for own in each]
 
 
 def _add_product(out: Tensor, a: Tensor, b: Tensor) -> None:
@@ -210,12 +228,12 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     return torch.matmul(a.to(b.dtype), b).to(a.dtype)
 
 
-def _rows(table: Tensor, row: Tensor) -> Tensor:
-    """table[row] of one run or of stacked runs; a new tensor."""
-    if table.ndim == 2 or usable_on(table.device):
-        return _gather(table, row)
-    flat = row.flatten(-2).unsqueeze(-1)
-    return table.gather(-2, flat.expand(*flat.shape[:-1], table.shape[-1])).view(*row.shape, -1)
+def _read_rows(table: Tensor, row: Tensor, out: Tensor) -> None:
+    """Write table[row] of one run or of stacked runs."""
+    if table.ndim == 2 and not table.is_cuda:
+        torch.index_select(table, 0, row, out=out)
+    else:
+        torch.gather(table, -2, row.unsqueeze(-1).expand(*row.shape, table.shape[-1]), out=out)
 
 
 def _sums(reads: Tensor, plan: Plan) -> Tensor:
@@ -272,4 +290,4 @@ class _LastState(torch.autograd.Function):
             None if tensor is None else _batched(info.batch_size, tensor, dim)
             for tensor, dim in zip(tensors, in_dims, strict=False)
         ]
-        return _LastState.apply(*stacked, dtype), (0,) * 6
+        return _LastState.apply(*stacked, dtype), (0,) * 5
