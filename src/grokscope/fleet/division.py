@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..models import is_examplewise
-from ..ops.lookup import Plan
 from ..ops.team import block_bounds
 from ..priors import Prior
 
@@ -33,17 +32,21 @@ def multiply_adds(config: RunConfig) -> int:
     return 3 * (config.batch_size or shape.train_size) * config.model.positions_computed(shape) * weights
 
 
-def bounds_of(config: RunConfig) -> list[tuple[int, int]]:
+def blocks_of(config: RunConfig) -> list[tuple[int, int]]:
     """The blocks of a run's training batch, as (begin, end); one block if it cannot be divided or is too small."""
     examples = config.batch_size or config.task.shape.train_size
     redrawn = config.noise.labels > 0 and config.noise.redraw == "every-step"
     # random numbers are drawn, and penalties are computed, for the whole batch
     whole = getattr(config.model, "dropout", 0) or redrawn or not without_prior(config)
+    return [(0, examples)] if whole or not divides(config) else block_bounds(examples, _EXAMPLES)
+
+
+def divides(config: RunConfig) -> bool:
+    """Whether the examples of a run can be computed in blocks, and are worth it."""
+    shape = config.task.shape
     # a model with tables over (token, position) would compute them for every block
-    tables = not config.task.shape.features and config.model.positions_computed(config.task.shape) == 1
-    if whole or tables or not is_examplewise(config.model) or multiply_adds(config) < _WORTHWHILE:
-        return [(0, examples)]
-    return block_bounds(examples, _EXAMPLES)
+    tables = not shape.features and config.model.positions_computed(shape) == 1
+    return not tables and is_examplewise(config.model) and multiply_adds(config) >= _WORTHWHILE
 
 
 def without_prior(config: RunConfig) -> bool:
@@ -51,19 +54,21 @@ def without_prior(config: RunConfig) -> bool:
     return config.prior.beta == 0 and type(config.prior).weight is Prior.weight
 
 
-def divided(batch: Batch, bounds: list[tuple[int, int]]) -> tuple[Batch, ...]:
-    """The blocks of a stacked batch, each with a lookup plan of its own."""
-    if len(bounds) == 1:
-        return (batch,)
-    return tuple(_block(batch, begin, end) for begin, end in bounds)
+def divided(batch: Batch, blocks: list[tuple[int, int]] | None = None) -> tuple[Batch, ...]:
+    """The blocks of a batch of one run, each with a lookup plan of its own.
+
+    blocks   by default as many as for training
+    """
+    if blocks is None:
+        blocks = block_bounds(len(batch["labels"]), _EXAMPLES)
+    return tuple(_block(batch, begin, end) for begin, end in blocks) if len(blocks) > 1 else (batch,)
 
 
 def _block(batch: Batch, begin: int, end: int) -> Batch:
-    own = {name: tensor[:, begin:end] for name, tensor in batch.items() if name not in ("order", "starts")}
+    own = {name: tensor[begin:end] for name, tensor in batch.items() if name not in ("order", "starts")}
     if "row" not in batch:
         return own
-    row = own["row"].contiguous()
-    reads = row.flatten(1)
-    order = reads.argsort(dim=1, stable=True)
-    rows = torch.arange(batch["starts"].shape[1], device=row.device).expand(len(row), -1).contiguous()
-    return own | Plan(row, order, torch.searchsorted(reads.gather(1, order), rows))._asdict()
+    reads = own["row"].flatten()
+    order = reads.argsort(stable=True)
+    starts = torch.searchsorted(reads[order], torch.arange(len(batch["starts"])))
+    return own | {"order": order, "starts": starts}

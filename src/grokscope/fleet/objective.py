@@ -81,7 +81,7 @@ class Objective:
         return task + self.penalties(weights, hyper, out.tensors(), batch, beta, step, seed)
 
     def loss_in_blocks(
-        self, weights: Weights, hyper: Hyper, blocks: tuple[Batch, ...], beta: Tensor, step: Tensor, seed: Tensor
+        self, blocks: tuple[Batch, ...], weights: Weights, hyper: Hyper, beta: Tensor, step: Tensor, seed: Tensor
     ) -> Tensor:
         """`loss` of a batch that is given in blocks (`division.divided`)."""
         weights, _ = self._noisy(self.config.ticket.effective(weights), hyper, {}, Key(seed, step))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,7 +25,7 @@ from ..randomness import Key
 from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
 from .data import Batch, select, stack_like, with_plan
-from .division import bounds_of, divided, without_prior
+from .division import blocks_of, divided, divides, without_prior
 from .evaluation import Evaluation
 from .guard import no_global_randomness
 from .layout import Layout
@@ -58,12 +59,11 @@ class Program:
         self.layout = Layout(template.ticket.with_scores(template.model.parameters(self.shape)))
         self.objective = Objective(template, device, fuse)
         self.update = Update(template, self.layout)
-        self.evaluation = Evaluation(self.objective)
         as_stored = type(template.ticket).effective is Ticket.effective and not template.noise.in_steps
-        self.divides = lanes == 1 and device.type == "cpu" and fuse and not self.objective.fused
-        """Whether the training batch may be divided into blocks."""
-        self.bounds: list[tuple[int, int]] = []
+        in_blocks = lanes == 1 and device.type == "cpu" and fuse and not self.objective.fused and divides(template)
+        self.bounds = blocks_of(template) if in_blocks else []
         """The blocks of the training batch, if it is divided."""
+        self.evaluation = Evaluation(self.objective, in_blocks)
         self.needs_no_vmap = self.objective.fused and as_stored
         """Whether the fused loss takes stacked weights directly."""
         self.flat = torch.zeros(lanes, self.layout.size, device=device)
@@ -107,7 +107,7 @@ class Program:
         for stacked, own in ((self.train, train), (self.test, test)):
             for name, tensor in own.items():
                 stacked[name][lane].copy_(tensor)
-        self.bounds, self._blocks = (bounds_of(config) if self.divides else []), ()
+        self._blocks = ()
         for key, value in hyper_of(config).items():
             self.hyper[key][lane] = value
         self.seed[lane] = config.seed_for("order")
@@ -233,9 +233,9 @@ class Program:
     def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors to differentiate and the factor of each: the sum of their products is the objective of the runs, or has the
         same gradient."""
-        if len(self.bounds) > 1:
-            loss = self._each_run(self.objective.loss_in_blocks)
-            total = loss(self.weights, self.hyper, self._in_blocks(batch), beta, self.step, self.seed)
+        if len(self.bounds) > 1 and "target" not in batch:
+            loss = self._each_run(partial(self.objective.loss_in_blocks, self._in_blocks(batch)))
+            total = loss(self.weights, self.hyper, beta, self.step, self.seed)
             return [total], [torch.ones_like(total)]
         if not self.needs_no_vmap:
             total = self._each_run(self.objective.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
@@ -254,10 +254,8 @@ class Program:
         return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [ones]
 
     def _in_blocks(self, batch: Batch) -> tuple[Batch, ...]:
-        if self.config.batch_size:
-            return divided(batch, self.bounds)
-        if not self._blocks:
-            self._blocks = divided(batch, self.bounds)
+        if self.config.batch_size or not self._blocks:
+            self._blocks = divided({name: tensor[0] for name, tensor in batch.items()}, self.bounds)
         return self._blocks
 
     def _scheduled(self) -> tuple[Tensor, Tensor]:
