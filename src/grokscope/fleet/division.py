@@ -43,10 +43,14 @@ def blocks_of(config: RunConfig) -> list[tuple[int, int]]:
 
 def divides(config: RunConfig) -> bool:
     """Whether the examples of a run can be computed in blocks, and are worth it."""
+    return is_dense(config) and is_examplewise(config.model) and multiply_adds(config) >= _WORTHWHILE
+
+
+def is_dense(config: RunConfig) -> bool:
+    """Whether most of the work is done for each example. A model with tables over (token, position) would compute them for every
+    block."""
     shape = config.task.shape
-    # a model with tables over (token, position) would compute them for every block
-    tables = not shape.features and config.model.positions_computed(shape) == 1
-    return not tables and is_examplewise(config.model) and multiply_adds(config) >= _WORTHWHILE
+    return shape.features > 0 or config.model.positions_computed(shape) > 1
 
 
 def without_prior(config: RunConfig) -> bool:

@@ -102,7 +102,7 @@ class Program:
         if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
             train = {name: tensor for name, tensor in train.items() if name != "target"}
         train, test = (train if self.config.batch_size else self._planned(train)), self._planned(test)
-        if self.train.keys() != train.keys():
+        if not self.train or (self.lanes == 1 and self.train.keys() != train.keys()):
             self.train, self.test = (stack_like(self.lanes, side, self.device) for side in (train, test))
         for stacked, own in ((self.train, train), (self.test, test)):
             for name, tensor in own.items():
@@ -283,6 +283,8 @@ class Program:
         """The same in place, for a step that consists of clipping and AdamW alone."""
         if usable_on(self.device):
             from ..ops.triton.adamw import adamw_
+        elif self.lanes == 1 and self.device.type == "cpu":
+            from ..ops.adamw import adamw_alone_ as adamw_
         else:
             from ..ops.adamw import adamw_
         if self.mask is not None:

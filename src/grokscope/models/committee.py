@@ -46,6 +46,7 @@ class Committee(Model):
         return {"W": Parameter((shape.features, self.width), "matrix", 1.0, "mlp")}
 
     def forward(self, weights: dict[str, Tensor], inputs: Tensor, **how: Any) -> Output:
-        h = inputs @ weights["W"]
-        unit = h + 0.5 * self.epsilon * h * h
-        return Output(self.alpha * unit.mean(-1, keepdim=True))
+        W = weights["W"]
+        linear = inputs @ W.sum(1, keepdim=True)  # the sum of all units' h, without computing each
+        squares = (inputs @ W).square().sum(-1, keepdim=True)
+        return Output(self.alpha / self.width * (linear + 0.5 * self.epsilon * squares))

@@ -68,9 +68,8 @@ class MLP(Model):
     ) -> Output:
         x, drop = inputs, Dropout(self.dropout, training, key)
         for layer in range(1, self.depth + 1):
-            x = x @ weights[f"W_{layer}"]
-            if self.biases:
-                x = x + weights[f"b_{layer}"]
+            W, b = weights[f"W_{layer}"], weights.get(f"b_{layer}")
+            x = x @ W if b is None else torch.addmm(b, x, W)
             if layer < self.depth:
                 x = drop(torch.relu(x), layer)
         return Output(x)

@@ -31,3 +31,13 @@ def adamw_(
     square.mul_(beta2).add_(grad.square_().mul_(1 - beta2))
     unbiased = torch.div(square, correction2, out=grad).sqrt_().add_(column["eps"])
     weight.mul_(1 - rate * column["weight_decay"]).sub_((mean * (rate / correction1)).div_(unbiased))
+
+
+def adamw_alone_(
+    weight: Tensor, grad: Tensor, mean: Tensor, square: Tensor, step: Tensor, lr: Tensor, scale: Tensor, **own: Tensor
+) -> None:
+    """`adamw_` of a single run on a CPU in one pass over its weights, by PyTorch's own kernel. That one is safe for tensors of the
+    same strides alone, as these are."""
+    numbers = {name: number.item() for name, number in own.items()}
+    tensors = [weight], [grad.mul_(scale)], [mean], [square], [], [step.to(torch.float32)]
+    torch._fused_adamw_(*tensors, lr=lr.item(), **numbers, amsgrad=False, maximize=False)
