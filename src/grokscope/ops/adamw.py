@@ -38,6 +38,18 @@ def adamw_alone_(
 ) -> None:
     """`adamw_` of a single run on a CPU in one pass over its weights, by PyTorch's own kernel. That one is safe for tensors of the
     same strides alone, as these are."""
-    numbers = {name: number.item() for name, number in own.items()}
-    tensors = [weight], [grad.mul_(scale)], [mean], [square], [], [step.to(torch.float32)]
-    torch._fused_adamw_(*tensors, lr=lr.item(), **numbers, amsgrad=False, maximize=False)
+    torch._fused_adamw_(
+        [weight],
+        [grad.mul_(scale)],
+        [mean],
+        [square],
+        [],
+        [step.to(torch.float32)],
+        lr=lr.item(),
+        beta1=own["beta1"].item(),
+        beta2=own["beta2"].item(),
+        weight_decay=own["weight_decay"].item(),
+        eps=own["eps"].item(),
+        amsgrad=False,
+        maximize=False,
+    )

@@ -28,7 +28,8 @@ def sum_over_blocks(
     def of_block(values: Sequence[Tensor], block: T) -> Tensor:
         return function(dict(zip(names, values, strict=True)), block)
 
-    return _SumOverBlocks.apply(of_block, blocks, *weights.values())  # type: ignore[no-any-return]
+    total: Tensor = _SumOverBlocks.apply(of_block, blocks, *weights.values())
+    return total
 
 
 class _SumOverBlocks(torch.autograd.Function):
@@ -53,6 +54,7 @@ class _SumOverBlocks(torch.autograd.Function):
         return torch.stack(sums).sum()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, factor: Tensor) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError("sum_over_blocks has no second derivative: sum over the examples instead")
         return None, None, *(factor * gradient for gradient in ctx.saved_tensors)

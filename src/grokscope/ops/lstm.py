@@ -70,6 +70,8 @@ def plain_last_state(
         new = _cell(gates, old[1])
         return new if stays is None else tuple(map(torch.where, (stays[position],) * 2, old, new))
 
+    first: tuple[Tensor, ...]
+    second: tuple[Tensor, ...]
     first = second = (table.new_zeros(by_position.row.shape[1], W_h1.shape[0]),) * 2
     for position, x in enumerate(lookup(table, by_position)):
         first = moved(position, first, x + first[0] @ W_h1)
