@@ -1,5 +1,9 @@
 """Two LSTM layers as one operation, against the same in operations of autograd."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch.func import vmap
@@ -87,3 +91,38 @@ def test_products_in_bf16_are_close():
     for exact, rounded in zip(*found, strict=True):
         assert not torch.equal(exact, rounded)
         torch.testing.assert_close(rounded, exact, rtol=0.1, atol=0.1)
+
+
+KERNELS = """
+import torch
+from grokscope.ops import lstm
+from grokscope.ops.triton import lstm as kernels
+place = "cuda" if torch.cuda.is_available() else "cpu"
+close = lambda a, b: torch.testing.assert_close(a.cpu(), b.cpu(), rtol=1e-5, atol=1e-5)
+torch.manual_seed(0)
+for runs, examples, hidden in (((), 3, 5), ((2,), 7, 33), ((3,), 40, 64)):
+    for padded in (False, True):
+        gates = torch.randn(*runs, 2, examples, 4 * hidden).select(-3, 1)
+        c, new_c, squashed, to_c = torch.randn(4, *runs, examples, hidden)
+        read, to_read = torch.randn(2, *runs, examples, 2 * hidden)
+        h, new_h, to_h = read[..., :hidden], read[..., hidden:], to_read[..., hidden:]
+        stays = torch.rand(*runs, examples, 1) < 0.5 if padded else None
+        tensors = gates, c, new_c, squashed, h, new_h, stays
+        own = [None if t is None else t.to(place, copy=True) for t in tensors]
+        lstm._activate(*(None if t is None else t.cpu() for t in tensors))
+        kernels.activate(*own)
+        for ours, wanted in zip(own[:-1], tensors):
+            close(ours, wanted)
+        before = kernels.cell_backward(own[0], own[1], own[3], to_h.to(place), to_c.to(place), own[-1])
+        close(before, lstm._cell_backward(gates, c, squashed, to_h, to_c, stays, torch.empty_like(gates)))
+        close(own[0], gates)
+print("same")
+"""
+
+
+def test_gpu_kernels_compute_the_same():
+    """On a GPU the kernels run; without one Triton's interpreter checks their arithmetic."""
+    pytest.importorskip("triton", reason="Triton is not installed on this platform")
+    environment = os.environ | ({} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"})
+    done = subprocess.run([sys.executable, "-c", KERNELS], env=environment, capture_output=True, text=True, timeout=600)
+    assert done.stdout.strip() == "same", done.stderr

@@ -134,6 +134,11 @@ def _activate(
     gates: Tensor, c: Tensor, new_c: Tensor, squashed: Tensor, h: Tensor, new_h: Tensor, stays: Tensor | None
 ) -> None:
     """Apply the nonlinearities to the gates in place; write c⁺, tanh c⁺ and h⁺."""
+    if usable_on(gates.device):
+        from .triton.lstm import activate
+
+        activate(gates, c, new_c, squashed, h, new_h, stays)
+        return
     hidden = c.shape[-1]
     i, f, o, g = gates.split(hidden, -1)
     gates[..., : 3 * hidden].sigmoid_()
@@ -179,6 +184,10 @@ def _cell_backward(
     gates: Tensor, c: Tensor, squashed: Tensor, to_h: Tensor, to_c: Tensor, stays: Tensor | None, work: Tensor
 ) -> Tensor:
     """Replace the gates of a layer at a position by their gradient; return the gradient with respect to c before it."""
+    if usable_on(gates.device):
+        from .triton.lstm import cell_backward
+
+        return cell_backward(gates, c, squashed, to_h, to_c, stays)
     hidden = c.shape[-1]
     i, f, o, g = gates.split(hidden, -1)
     to_i, to_f, to_o, to_g = work.split(hidden, -1)
@@ -219,10 +228,8 @@ def _add_product(out: Tensor, a: Tensor, b: Tensor) -> None:
     """out += a b, in the precision of b."""
     if b.dtype != out.dtype:
         out.add_(_product(a, b))
-    elif out.ndim == 2:
-        out.addmm_(a, b)
-    else:
-        out.baddbmm_(a, b)
+    else:  # FLOP counters do not know the in-place methods
+        (torch.addmm if out.ndim == 2 else torch.baddbmm)(out, a, b, out=out)
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
