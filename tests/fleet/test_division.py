@@ -49,7 +49,8 @@ KINDS = {
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """So that a few examples are several blocks."""
-    monkeypatch.setattr(division, "_EXAMPLES", 6)
+    for limit in ("_VECTORS", "_SEQUENCES"):
+        monkeypatch.setattr(division, limit, 6)
     monkeypatch.setattr(division, "_WORTHWHILE", 0)
 
 
@@ -108,9 +109,9 @@ def test_what_needs_the_whole_batch_is_not_divided(settings):
 
 
 def test_small_steps_are_not_divided(monkeypatch):
-    monkeypatch.setattr(division, "_WORTHWHILE", 30_000_000)
+    monkeypatch.setattr(division, "_WORTHWHILE", division.multiply_adds(KINDS["mlp"]) + 1)
     assert not is_divided(KINDS["mlp"])
-    assert is_divided(RunConfig(task=Parity(form="signs"), model=MLP()))
+    assert is_divided(replace(KINDS["mlp"], model=MLP(width=9)))
 
 
 @dataclass(frozen=True, kw_only=True)

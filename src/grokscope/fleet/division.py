@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from ..config import RunConfig
     from .data import Batch
 
-_EXAMPLES = 512
-"""Most examples of a block."""
-_WORTHWHILE = 30_000_000
-"""Multiply-adds of a step from which blocks pay off."""
+_VECTORS, _SEQUENCES = 1024, 512
+"""Most examples of a block. Every block adds a gradient of all weights, which costs less where an example has several positions."""
+_WORTHWHILE = 300_000_000
+"""Multiply-adds of a step from which blocks pay off: smaller steps of several runs at once use the cores better."""
 
 
 def multiply_adds(config: RunConfig) -> int:
@@ -38,7 +38,7 @@ def blocks_of(config: RunConfig) -> list[tuple[int, int]]:
     redrawn = config.noise.labels > 0 and config.noise.redraw == "every-step"
     # random numbers are drawn, and penalties are computed, for the whole batch
     whole = getattr(config.model, "dropout", 0) or redrawn or not without_prior(config)
-    return [(0, examples)] if whole or not divides(config) else block_bounds(examples, _EXAMPLES)
+    return [(0, examples)] if whole or not divides(config) else _bounds(config, examples)
 
 
 def divides(config: RunConfig) -> bool:
@@ -58,13 +58,13 @@ def without_prior(config: RunConfig) -> bool:
     return config.prior.beta == 0 and type(config.prior).weight is Prior.weight
 
 
-def divided(batch: Batch, blocks: list[tuple[int, int]] | None = None) -> tuple[Batch, ...]:
-    """The blocks of a batch of one run, each with a lookup plan of its own.
+def _bounds(config: RunConfig, examples: int) -> list[tuple[int, int]]:
+    return block_bounds(examples, _VECTORS if config.task.shape.features else _SEQUENCES)
 
-    blocks   by default as many as for training
-    """
-    if blocks is None:
-        blocks = block_bounds(len(batch["labels"]), _EXAMPLES)
+
+def divided(batch: Batch, config: RunConfig, blocks: list[tuple[int, int]] | None = None) -> tuple[Batch, ...]:
+    """The blocks of a batch of one run, each with a lookup plan of its own; by default those of an evaluation."""
+    blocks = blocks or _bounds(config, len(batch["labels"]))
     return tuple(_block(batch, begin, end) for begin, end in blocks) if len(blocks) > 1 else (batch,)
 
 

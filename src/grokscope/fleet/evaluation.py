@@ -137,7 +137,7 @@ class Evaluation:
             )
 
     def _answered_in_blocks(self, weights: Weights, batch: Batch) -> Output:
-        blocks = divided(batch)
+        blocks = divided(batch, self.config)
         found: list[dict[str, Tensor]] = [{}] * len(blocks)
 
         @torch.no_grad()

@@ -86,12 +86,13 @@ class Objective:
         """`loss` of a batch that is given in blocks (`division.divided`)."""
         weights, _ = self._noisy(self.config.ticket.effective(weights), hyper, {}, Key(seed, step))
 
+        examples = sum(len(block["labels"]) for block in blocks)
+
         def of_block(weights: Weights, block: Batch) -> Tensor:
             with values_unread():
-                return self.example_losses(self.forward(weights, block, training=True), block).sum()
+                return self.example_losses(self.forward(weights, block, training=True), block).sum() / examples
 
-        examples = sum(len(block["labels"]) for block in blocks)
-        task = sum_over_blocks(of_block, weights, blocks) / examples
+        task = sum_over_blocks(of_block, weights, blocks)
         return task + self.penalties(weights, hyper, {}, {}, beta, step, seed)
 
     def _noisy(self, weights: Weights, hyper: Hyper, batch: Batch, key: Key) -> tuple[Weights, Batch]:

@@ -255,7 +255,7 @@ class Program:
 
     def _in_blocks(self, batch: Batch) -> tuple[Batch, ...]:
         if self.config.batch_size or not self._blocks:
-            self._blocks = divided({name: tensor[0] for name, tensor in batch.items()}, self.bounds)
+            self._blocks = divided({name: t[0] for name, t in batch.items()}, self.config, self.bounds)
         return self._blocks
 
     def _scheduled(self) -> tuple[Tensor, Tensor]:

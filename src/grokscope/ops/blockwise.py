@@ -57,4 +57,5 @@ class _SumOverBlocks(torch.autograd.Function):
     def backward(ctx: Any, factor: Tensor) -> Any:
         if torch.is_grad_enabled():
             raise RuntimeError("sum_over_blocks has no second derivative: sum over the examples instead")
-        return None, None, *(factor * gradient for gradient in ctx.saved_tensors)
+        gradients = ctx.saved_tensors
+        return None, None, *(gradients if factor.item() == 1 else (factor * gradient for gradient in gradients))

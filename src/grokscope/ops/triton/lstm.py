@@ -1,4 +1,4 @@
-"""The nonlinearities of an LSTM cell and their backward pass (`ops/lstm.py` has them), each in one pass over the gates of a position."""
+"""The nonlinearities of an LSTM cell (`ops/lstm.py`) and their backward pass, each in one pass over the gates of a position."""
 
 from __future__ import annotations
 
