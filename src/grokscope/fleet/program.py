@@ -283,8 +283,6 @@ class Program:
         """The same in place, for a step that consists of clipping and AdamW alone."""
         if usable_on(self.device):
             from ..ops.triton.adamw import adamw_
-        elif self.lanes == 1 and self.device.type == "cpu":
-            from ..ops.adamw import adamw_alone_ as adamw_
         else:
             from ..ops.adamw import adamw_
         if self.mask is not None:
