@@ -9,6 +9,7 @@ programs of one lane, which need no vmap: a run's bits do not depend on its neig
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +24,7 @@ from ..randomness import Key
 from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
 from .data import Batch, select, stack_like, with_plan
+from .division import blocks_of, divided, divides, without_prior
 from .evaluation import Evaluation
 from .guard import no_global_randomness
 from .layout import Layout
@@ -58,8 +60,11 @@ class Program:
         self.layout = Layout(template.ticket.with_scores(template.model.parameters(self.shape)))
         self.objective = Objective(template, device, fuse)
         self.update = Update(template, self.layout)
-        self.evaluation = Evaluation(self.objective)
         as_stored = type(template.ticket).effective is Ticket.effective and not template.noise.in_steps
+        in_blocks = lanes == 1 and device.type == "cpu" and fuse and not self.objective.fused and divides(template)
+        self.bounds = blocks_of(template) if in_blocks else []
+        """The blocks of the training batch, if it is divided."""
+        self.evaluation = Evaluation(self.objective, in_blocks)
         self.needs_no_vmap = self.objective.fused and as_stored
         """Whether the fused loss takes stacked weights directly."""
         self.flat = torch.zeros(lanes, self.layout.size, device=device)
@@ -81,6 +86,8 @@ class Program:
         """How many of them are left."""
         self._steps_guarded = self._evaluations_guarded = False
         """Whether one evaluation has been checked for draws from a global generator."""
+        self._blocks: tuple[Batch, ...] = ()
+        """The blocks of the training set, if a batch is all of it."""
         self.train: Batch = {}
         self.test: Batch = {}
         self._record()
@@ -97,12 +104,15 @@ class Program:
     ) -> None:
         """Load a run into a lane: initialised from its seed (and the `origin` of its ticket), or from saved tensors."""
         train, test = data
+        if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
+            train = {name: tensor for name, tensor in train.items() if name != "target"}
         train, test = (train if self.config.batch_size else self._planned(train)), self._planned(test)
-        if not self.train:
+        if not self.train or (self.lanes == 1 and self.train.keys() != train.keys()):
             self.train, self.test = (stack_like(self.lanes, side, self.device) for side in (train, test))
         for stacked, own in ((self.train, train), (self.test, test)):
             for name, tensor in own.items():
                 stacked[name][lane].copy_(tensor)
+        self._blocks = ()
         for key, value in hyper_of(config).items():
             self.hyper[key][lane] = value
         self.seed[lane] = config.seed_for("order")
@@ -251,6 +261,10 @@ class Program:
     def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors to differentiate and the factor of each: the sum of their products is the objective of the runs, or has the
         same gradient."""
+        if len(self.bounds) > 1 and "target" not in batch:
+            loss = self._each_run(partial(self.objective.loss_in_blocks, self._in_blocks(batch)))
+            total = loss(self.weights, self.hyper, beta, self.step, self.seed)
+            return [total], [torch.ones_like(total)]
         if not self.needs_no_vmap:
             total = self._each_run(self.objective.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
             return [total], [torch.ones_like(total)]
@@ -274,6 +288,11 @@ class Program:
         rates, betas = vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps)
         torch.stack([rates, betas], 1, out=self._ahead)
         self._next.zero_()
+
+    def _in_blocks(self, batch: Batch) -> tuple[Batch, ...]:
+        if self.config.batch_size or not self._blocks:
+            self._blocks = divided({name: t[0] for name, t in batch.items()}, self.config, self.bounds)
+        return self._blocks
 
     def _scheduled(self) -> tuple[Tensor, Tensor]:
         """Learning rate and prior strength of each run at this step."""

@@ -136,6 +136,9 @@ class Model(Settings):
     """Base of all models. One without attention needs `parameters`, `check_task` and `forward` alone."""
 
     has_attention: ClassVar[bool] = True
+    examplewise: ClassVar[bool] = False
+    """Whether the output of an example depends on no other example, so that a batch may be cut into blocks. A subclass states it
+    again: it may compute something else."""
 
     def __post_init__(self) -> None:
         """A part may be given by name, as in ``Transformer(attention="linear")``."""
@@ -149,6 +152,10 @@ class Model(Settings):
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
         raise NotImplementedError
+
+    def positions_computed(self, shape: Shape) -> int:
+        """Positions of each example that `forward` computes separately from those of other examples."""
+        return 1
 
     def forward(
         self,
@@ -252,6 +259,18 @@ class Model(Settings):
     def init(self, shape: Shape, generator: Generator) -> dict[str, Tensor]:
         """Gaussian weights, drawn in the order of `parameters`."""
         return {name: p.draw(generator) for name, p in self.parameters(shape).items()}
+
+
+def is_examplewise(model: Model) -> bool:
+    """Whether a model computes every example by itself: it and its parts say so in their own class, and none of their methods
+    was changed after it was registered."""
+    parts = [
+        (type(getattr(model, name)), held.registry)
+        for name, held in type(model).component_fields().items()
+        if held.registry is not None
+    ]
+    every: list[tuple[type, Registry[Any]]] = [(type(model), models), *parts]
+    return all(vars(cls).get("examplewise", False) and not registry.patched(cls) for cls, registry in every)
 
 
 def overridden(model: Model) -> list[str]:
