@@ -14,7 +14,7 @@ from grokscope.experiments import all_experiments, base, find_experiment
 from grokscope.experiments.base import Claim, crossed, in_stages, matching_experiments
 from grokscope.experiments.claims_page import claims_page
 from grokscope.experiments.clocks import NotRunError
-from grokscope.experiments.collect import crossings, curves_from, priced, run_rows, thin, training_totals
+from grokscope.experiments.collect import curves_from, priced, run_rows, thin, training_totals
 from grokscope.experiments.drawing import draw, drawn_pictures
 from grokscope.experiments.frozen import rule_hashes
 from grokscope.experiments.ledger import fits, load_ledger, rulings
@@ -118,15 +118,6 @@ def test_tickets_are_trained_after_the_runs_they_come_from():
         regime = arm_of[config.id].split(", ")[0]
         named = {getattr(config.ticket, "run", ""), config.prior.teacher} - {""}
         assert named == {dense[regime, config.seed]}
-
-
-def test_crossings_tell_which_came_first():
-    epochs = np.arange(0, 1000, 100)
-    accuracy = np.where(epochs >= 800, 1.0, 0.0)
-    early = pd.DataFrame({"epoch": epochs, "D": np.where(epochs >= 300, 0.001, 1.0), "test_accuracy": accuracy})
-    assert crossings(early) == {"t_condensed": 300, "t_half": 800, "lead": 500}
-    assert crossings(early.assign(D=np.where(epochs >= 900, 0.001, 1.0)))["lead"] == -100
-    assert set(crossings(early.assign(test_accuracy=0.2)).values()) == {None}
 
 
 def test_thinning_keeps_the_ends_and_the_shape():
