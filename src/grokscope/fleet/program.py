@@ -338,7 +338,7 @@ class Program:
 
     def _planned(self, batch: Batch) -> Batch:
         model = self.config.model
-        expanded = self.objective.fused and not model.pools_heads(self.device)
+        expanded = self.objective.fused and not model.forms_stream(self.device)
         heads = getattr(model, "heads", 1) if expanded else 1
         return with_plan(batch, self.shape.vocabulary, max(self.shape.length, self.shape.test_length), heads)
 

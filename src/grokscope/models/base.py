@@ -218,8 +218,8 @@ class Model(Settings):
         the end, and vmap is not needed."""
         raise NotImplementedError
 
-    def pools_heads(self, device: torch.device) -> bool:
-        """Whether the fused path has no use for the lookup plan of all heads."""
+    def forms_stream(self, device: torch.device) -> bool:
+        """Whether the fused path computes the residual stream first, and has no use for the lookup plan of all heads."""
         return False
 
     def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
