@@ -90,5 +90,5 @@ class MLP(Model):
             W, b = weights[f"W_{layer}"], weights.get(f"b_{layer}")
             x = x @ W if b is None else torch.addmm(b, x, W)
             if layer < last:
-                x = drop(torch.relu(x), layer)
+                x = drop(torch.relu_(x), layer)
         return Output(x)

@@ -57,25 +57,63 @@ def last_state(
     stays = None if moves is None else ~moves.mT.unsqueeze(-1)
     kind = table.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else table.dtype
-    state: Tensor = _LastState.apply(table, W_h1, W_2, b_2, stays, *_by_position(sequences), dtype)[0]
+    examples, positions = sequences.row.shape
+    start, rest = None, _by_position(sequences)
+    if stays is None and positions > 1 and examples > len(table):
+        first, rest = _plan(sequences.row[:, :1], len(table)), _plan(sequences.row[:, 1:].T, len(table))
+        start = lookup(_after_first(table, W_h1, W_2, b_2), first).squeeze(1)
+    state: Tensor = _LastState.apply(table, W_h1, W_2, b_2, start, stays, *rest, dtype)[0]
     return state
 
 
+def _after_first(table: Tensor, W_h1: Tensor, W_2: Tensor, b_2: Tensor) -> Float[Tensor, "token start"]:
+    """What a first token leaves behind: h₁ and h₂ as they enter the gates of both layers, c₁ and c₂. It depends on the token alone,
+    so where tokens are fewer than examples it is a table, too."""
+    zero = table.new_zeros(len(table), W_h1.shape[0])
+    h1, c1 = _cell(table, zero)
+    h2, c2 = _cell(h1 @ W_2[: len(W_h1)] + b_2, zero)
+    return torch.cat([h1 @ W_h1, h2 @ W_2[len(W_h1) :], c1, c2], 1)
+
+
+def _plan(row: Tensor, rows: int) -> Plan:
+    """The plan of some of the reads of a table."""
+    reads = row.flatten()
+    order = reads.argsort(stable=True)
+    every = torch.zeros_like(reads[:1]) + torch.arange(
+        rows, device=row.device
+    )  # its own memory for each of stacked runs
+    return Plan(row.contiguous(), order, torch.searchsorted(reads[order].contiguous(), every))
+
+
 def plain_last_state(
-    table: Tensor, W_h1: Tensor, W_2: Tensor, b_2: Tensor, stays: Tensor | None, by_position: Plan
+    table: Tensor,
+    W_h1: Tensor,
+    W_2: Tensor,
+    b_2: Tensor,
+    start: Tensor | None,
+    stays: Tensor | None,
+    by_position: Plan,
 ) -> Tensor:
-    """`last_state` of one run in operations that autograd can differentiate twice."""
+    """`last_state` of one run in operations that autograd can differentiate twice.
+
+    start   what the tokens before leave behind, as in `_after_first`
+    """
+    hidden = len(W_h1)
+    to_gates1 = to_gates2 = c1 = c2 = table.new_zeros(())
+    if start is not None:
+        to_gates1, to_gates2, c1, c2 = start.split([GATES * hidden, GATES * hidden, hidden, hidden], 1)
 
     def moved(position: int, old: tuple[Tensor, ...], gates: Tensor) -> tuple[Tensor, ...]:
         new = _cell(gates, old[1])
         return new if stays is None else tuple(map(torch.where, (stays[position],) * 2, old, new))
 
-    first: tuple[Tensor, ...]
-    second: tuple[Tensor, ...]
-    first = second = (table.new_zeros(by_position.row.shape[1], W_h1.shape[0]),) * 2
+    zero = table.new_zeros(by_position.row.shape[1], hidden)
+    first: tuple[Tensor, ...] = (zero, zero + c1)
+    second: tuple[Tensor, ...] = (zero, zero + c2)
     for position, x in enumerate(lookup(table, by_position)):
-        first = moved(position, first, x + first[0] @ W_h1)
-        second = moved(position, second, torch.cat([first[0], second[0]], 1) @ W_2 + b_2)
+        first = moved(position, first, x + first[0] @ W_h1 + to_gates1)
+        second = moved(position, second, torch.cat([first[0], second[0]], 1) @ W_2 + b_2 + to_gates2)
+        to_gates1 = to_gates2 = table.new_zeros(())
     return second[0]
 
 
@@ -96,6 +134,7 @@ def _forward(
     W_h1: Tensor,
     W_2: Tensor,
     b_2: Tensor,
+    start: Tensor | None,
     stays: Tensor | None,
     row: Tensor,
     dtype: torch.dtype,
@@ -110,8 +149,12 @@ def _forward(
     W_h1, W_2, b_2 = W_h1.to(dtype), W_2.to(dtype), b_2.unsqueeze(-2)
     place, still = _by_layer(cells), _still(stays, positions)
     each_gates, each_squashed, reads = _by_layer(gates), _by_layer(squashed), read.unbind(-3)
-    for start in (cells.select(-3, 0), reads[0][..., hidden:]):
-        start.zero_()
+    reads[0][..., hidden:].zero_()
+    if start is None:
+        cells.select(-3, 0).zero_()
+    else:
+        for c, own in zip(place[0], start[..., -2 * hidden :].chunk(2, -1), strict=True):
+            c.copy_(own)
     before = reads[0][..., hidden:]  # h₁ before the first position is 0, like h₂
     for t in range(positions):
         (own1, own2), now = each_gates[t], reads[t]
@@ -120,6 +163,9 @@ def _forward(
         own2.copy_(b_2)
         if t:
             _add_product(own1, before, W_h1)
+        elif start is not None:
+            for gate, own in zip((own1, own2), start[..., : -2 * hidden].chunk(2, -1), strict=True):
+                gate.add_(own)
         _activate(own1, place[t][0], place[t + 1][0], each_squashed[t][0], before, h1, still[t])
         if t:
             _add_product(own2, now, W_2)
@@ -154,9 +200,9 @@ def _activate(
 
 def _backward(
     to_last: Tensor, W_h1: Tensor, W_2: Tensor, stays: Tensor | None, states: _States, dtype: torch.dtype
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients with respect to the gates of layer 1 [… position example gates], W_h1, W_2 and b_2. The gates are overwritten by
-    their gradients, while they are in the cache."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Gradients with respect to the gates of layer 1 [… position example gates], W_h1, W_2, b_2 and the start. The gates are
+    overwritten by their gradients, while they are in the cache."""
     positions, (examples, hidden) = states.gates.shape[-3], to_last.shape[-2:]
     W_h1, W_2 = W_h1.to(dtype), W_2.to(dtype)
     gates, cells, squashed = _by_layer(states.gates), _by_layer(states.cells), _by_layer(states.squashed)
@@ -176,8 +222,9 @@ def _backward(
     read = states.read.flatten(-3, -2)
     before = read[..., : (positions - 1) * examples, :hidden]
     to_W_h1 = _product(before.mT, to_gates1[..., 1:, :, :].flatten(-3, -2).to(dtype))
+    to_start = torch.cat([to_gates1.select(-3, 0), to_gates2.select(-3, 0), to_c1, to_c2], -1)
     to_gates2 = to_gates2.flatten(-3, -2)
-    return to_gates1, to_W_h1, _product(read.mT, to_gates2.to(dtype)), to_gates2.sum(-2)
+    return to_gates1, to_W_h1, _product(read.mT, to_gates2.to(dtype)), to_gates2.sum(-2), to_start
 
 
 def _cell_backward(
@@ -262,13 +309,14 @@ class _LastState(torch.autograd.Function):
         W_h1: Tensor,
         W_2: Tensor,
         b_2: Tensor,
+        start: Tensor | None,
         stays: Tensor | None,
         row: Tensor,
         order: Tensor,
         starts: Tensor,
         dtype: torch.dtype,
     ) -> Any:
-        return _forward(table, W_h1, W_2, b_2, stays, row, dtype)
+        return _forward(table, W_h1, W_2, b_2, start, stays, row, dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -279,18 +327,19 @@ class _LastState(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, to_last: Tensor | None, *_: None) -> Any:
-        table, W_h1, W_2, b_2, stays, *rest = ctx.saved_tensors
+        table, W_h1, W_2, b_2, start, stays, *rest = ctx.saved_tensors
         nothing = (None,) * 5
         if to_last is None:
-            return None, None, None, None, *nothing
+            return (None,) * 10
         plan = Plan(*rest[:3])
         if torch.is_grad_enabled():  # for a second derivative
-            last = plain_last_state(table, W_h1, W_2, b_2, stays, plan)
-            wanted = [tensor for tensor in (table, W_h1, W_2, b_2) if tensor.requires_grad]
+            last = plain_last_state(table, W_h1, W_2, b_2, start, stays, plan)
+            needed = ctx.needs_input_grad[:5]
+            wanted = [tensor for tensor, is_ in zip((table, W_h1, W_2, b_2, start), needed, strict=True) if is_]
             found = iter(torch.autograd.grad(last, wanted, to_last, create_graph=True))
-            return *(next(found) if needed else None for needed in ctx.needs_input_grad[:4]), *nothing
-        to_gates1, *to_weights = _backward(to_last, W_h1, W_2, stays, _States(*rest[3:]), ctx.dtype)
-        return _sums(to_gates1, plan), *to_weights, *nothing
+            return *(next(found) if is_ else None for is_ in needed), *nothing
+        to_gates1, *others, to_start = _backward(to_last, W_h1, W_2, stays, _States(*rest[3:]), ctx.dtype)
+        return _sums(to_gates1, plan), *others, None if start is None else to_start, *nothing
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
