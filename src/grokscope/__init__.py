@@ -22,6 +22,7 @@ _HOME = {
     "RunConfig": "config",
     "train": "launch.local",
     "train_all": "launch.local",
+    "watch": "attach",
     "load_runs": "store",
     "list_runs": "store",
     "find_run": "store",
@@ -34,6 +35,7 @@ _HOME = {
 __all__ = ["__version__", *_HOME]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from .attach import watch as watch
     from .config import RunConfig as RunConfig
     from .errors import ConfigError as ConfigError
     from .errors import GrokscopeError as GrokscopeError
