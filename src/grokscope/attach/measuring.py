@@ -44,8 +44,9 @@ def view_of(
     given        train_loss, train_accuracy, test_loss, test_accuracy, prior_loss; NaN where they are missing
     grad_scale   factor by which the loss was multiplied before its backward pass
     """
+
     def number(name: str) -> Tensor:
-        return torch.tensor(given.get(name, math.nan), device=seen.log.device)
+        return torch.tensor(float(given.get(name, math.nan)), device=seen.log.device)
 
     def side(name: str) -> Side:
         labels = torch.empty(0, dtype=torch.long, device=seen.log.device)
@@ -82,7 +83,7 @@ def _starvation(seen: Attention, loss: Tensor, grad_scale: float) -> Starvation 
     reads, scale = seen.last.reads, seen.last.scale
     interaction = None
     if reads is not None and scale is not None:
-        asking, read = (stream.detach().float() for stream in reads)
+        asking, read = (stream.detach().to(gradient) for stream in reads)
         keys = torch.einsum("bhqj,bjd->bqhd", gradient, read)
         at = asking.gather(1, seen.queries.rows.unsqueeze(-1).expand(-1, -1, asking.shape[-1]))
         interaction = scale * _outer_norms(seen.queries.flat(at), seen.queries.flat(keys))

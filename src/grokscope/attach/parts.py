@@ -41,7 +41,8 @@ def parameters_of(model: nn.Module, sights: Iterable[Sight]) -> dict[str, Parame
         if not weight.requires_grad:
             continue
         owner = owners[id(weight)]
-        embedding = isinstance(owner, nn.Embedding) or any(word in name.lower() for word in ("embed", "pos"))
+        # a module with parts of its own holds positions or special tokens itself, its matrices are in its parts
+        embedding = isinstance(owner, nn.Embedding) or any(owner.children()) or "embed" in name.lower()
         role = "embedding" if embedding else "matrix" if weight.ndim > 1 else "bias"
         if owner in attention:
             part = "attention"

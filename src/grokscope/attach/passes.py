@@ -66,7 +66,7 @@ class Eye:
         """is_due   whether the gradient on attention will be measured in the pass that begins"""
         self.model = model
         self.is_due = is_due
-        self.handlers: dict[Callable[..., Any], Handler] = handlers(self._frame)
+        self.handlers: dict[Callable[..., Any], Handler] = handlers(self._multiplied)
         """Torch functions that are intercepted; adapters add theirs."""
         self.names = {module: name for name, module in model.named_modules()}
         self.current: Pass | None = None
@@ -105,21 +105,35 @@ class Eye:
         """Name of the module at work."""
         return self._stack[-1].name if self._stack else ""
 
-    def reads(self, batch: int, queries: int, positions: int) -> tuple[Tensor, Tensor] | None:
-        """What the queries and keys of the module at work are made from; None if that is not one tensor."""
-        return self._stack[-1].reads(batch, queries, positions) if self._stack else None
+    def reads(self, batch: int, queries: int, positions: int, layer: str | None = None) -> tuple[Tensor, Tensor] | None:
+        """What queries and keys are made from; None if that is not one tensor.
 
-    def saw(self, sight: Sight, gradient_of: Tensor) -> None:
-        """Add a sight to the pass. The gradient on `gradient_of` is what its `score_gradient` is computed from."""
-        if self.current is not None:
-            if self.current.due:
-                sight.keep_gradient(gradient_of)
-            if self._stack:
-                sight.weights = self._stack[-1].attend()
-            self.current.sights.append(sight)
+        layer   the module that makes them; by default the one at work
+        """
+        frame = self._frame(self.layer if layer is None else layer)
+        return frame.reads(batch, queries, positions) if frame is not None else None
 
-    def _frame(self) -> Frame | None:
-        return self._stack[-1] if self._stack and self.current is not None and self.current.due else None
+    def saw(self, sight: Sight, gradient_of: Tensor, shown: bool = False) -> None:
+        """Add a sight to the pass. The gradient on `gradient_of` is what its `score_gradient` is computed from.
+
+        shown   it was given by the user, and takes the place of what adapters found
+        """
+        seen = self.current or (self.last if shown else None)
+        if seen is None:
+            return
+        if seen.due:
+            sight.keep_gradient(gradient_of)
+        if (frame := self._frame(sight.layer)) is not None:
+            sight.weights = frame.attend()
+        (seen.shown if shown else seen.sights).append(sight)
+
+    def _frame(self, layer: str) -> Frame | None:
+        return next((frame for frame in reversed(self._stack) if frame.name == layer), None)
+
+    def _multiplied(self, given: Tensor, weight: Tensor) -> None:
+        if self.current is not None and self.current.due:
+            for frame in self._stack:
+                frame.multiply(given, weight)
 
     # ── hooks ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -53,23 +53,19 @@ class Frame:
         return stream, stream
 
 
-def handlers(frame: Callable[[], Frame | None]) -> dict[Any, Callable[..., Any]]:
-    """Handlers of the functions that multiply with a weight. `frame` returns the module at work."""
+def handlers(multiplied: Callable[[Tensor, Tensor], None]) -> dict[Any, Callable[..., Any]]:
+    """Handlers of the functions that multiply with a weight; `multiplied` is called with the input and the weight."""
 
-    def linear(function: Any, given: Tensor, weight: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if (own := frame()) is not None:
-            own.multiply(given, weight)
-        return function(given, weight, *args, **kwargs)
+    def handler(given_at: int) -> Callable[..., Any]:
+        def multiply(function: Any, *args: Any, **kwargs: Any) -> Any:
+            if len(args) > given_at + 1:
+                given, weight = args[given_at : given_at + 2]
+                # of two activations, as in a product of queries and keys, neither is a weight
+                if isinstance(weight, torch.Tensor) and weight.ndim == 2 and weight.is_leaf:
+                    multiplied(given, weight)
+            return function(*args, **kwargs)
 
-    def addmm(function: Any, bias: Tensor, given: Tensor, weight: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if (own := frame()) is not None:
-            own.multiply(given, weight)
-        return function(bias, given, weight, *args, **kwargs)
-
-    def matmul(function: Any, given: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(weight, torch.nn.Parameter) and weight.ndim == 2 and (own := frame()) is not None:
-            own.multiply(given, weight)
-        return function(given, weight, *args, **kwargs)
+        return multiply
 
     products = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
-    return {F.linear: linear, torch.addmm: addmm} | dict.fromkeys(products, matmul)
+    return {F.linear: handler(0), torch.addmm: handler(1)} | dict.fromkeys(products, handler(0))

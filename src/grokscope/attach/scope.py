@@ -121,25 +121,23 @@ class Scope:
 
     # ── attention ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def see(self, logits: Tensor, layer: str = "shown", scale: float | None = None) -> Tensor:
+    def see(self, logits: Tensor, layer: str | None = None, scale: float | None = None) -> Tensor:
         """Show attention logits that no adapter finds. Use what this returns: the gradient on it is measured.
 
         logits   [batch, position] or [batch, head, position] of the query alone, or [batch, head, query, position]; with masks
                  added, before the softmax
-        layer    a name for it
-        scale    factor of the product of query and key in the logits
+        layer    a name for it; by default that of the module at work
+        scale    factor of the product of query and key in the logits, such as 1/√width: `grad_M` needs it
         """
         if not isinstance(logits, torch.Tensor) or not logits.is_floating_point() or logits.ndim not in (2, 3, 4):
             raise ConfigError("see", "needs attention logits [batch, position], [batch, head, position] or with a query axis")
-        seen = self._eye.current or self._eye.last
-        if seen is None:
+        if self._eye.current is None and self._eye.last is None:
             raise ConfigError("see", "no forward pass of the watched model has begun")
         rows = logits if logits.ndim == 4 else logits[:, None, None] if logits.ndim == 2 else logits[:, :, None]
         used = logits.view_as(logits)
-        sight = ScoreSight(layer, rows, scale=scale, one_row=logits.ndim < 4)
-        if seen.due:
-            sight.keep_gradient(used)
-        seen.shown.append(sight)
+        name = self._eye.layer if layer is None else layer
+        reads = self._eye.reads(len(rows), *rows.shape[2:]) if logits.ndim == 4 else None
+        self._eye.saw(ScoreSight(name, rows, scale=scale, reads=reads, one_row=logits.ndim < 4), used, shown=True)
         self._read = None
         return used
 
@@ -344,7 +342,7 @@ class Scope:
             if reason := found.last.no_gradient:
                 self._tell(f"{found.last.layer or 'attention'}: {reason}: the gradient on attention is not measured")
             weights = weights_of(self.model)
-            parameters = parameters_of(self.model, seen.sights)
+            parameters = parameters_of(self.model, seen.used)
             numbers = {"prior_loss": prior_loss}
             view = view_of(found, weights, parameters, numbers, seed=self.seed, step=epoch, grad_scale=grad_scale)
             return measured(view, found)

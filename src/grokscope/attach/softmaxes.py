@@ -33,12 +33,11 @@ class Softmaxes:
         for function in (F.softmax, torch.softmax, torch.Tensor.softmax):
             eye.handlers[function] = self._handle
 
-    def _handle(self, function: Any, scores: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if scores.ndim == 4:
-            self.last = Call(scores, scores.view_as(scores))
-            scores = self.last.used
-        out: Tensor = function(scores, *args, **kwargs)
-        return out
+    def _handle(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        if args and args[0].ndim == 4:
+            self.last = Call(args[0], args[0].view_as(args[0]))
+            args = (self.last.used, *args[1:])
+        return function(*args, **kwargs)
 
     def take(self) -> Call | None:
         """The last softmax since this was last called."""

@@ -53,7 +53,7 @@ class _Hook:
         if self.eye.current is None:
             return pattern
         call = self.softmaxes.take()
-        reads = self.eye.reads(len(pattern), *pattern.shape[2:])
+        reads = self.eye.reads(len(pattern), *pattern.shape[2:], layer=self.layer)
         if call is not None and call.scores.shape == pattern.shape:
             sight: Sight = ScoreSight(self.layer, call.scores, scale=self.scale, reads=reads)
             self.eye.saw(sight, call.used)
