@@ -19,6 +19,7 @@ from ..priors import Prior
 from ..priors.kl import KL
 from ..theory import attention_entropy, divergence, least_mass, log_mean_attention, oracle_target
 from ..theory.contracts import values_unread
+from ..trackers import Trackers, check_trackers
 from .adapters import Adapter, adapters
 from .attention import Attention, Choice, read_attention
 from .describing import why_nothing_was_seen, check_model, describe, distributed_rank, shown
@@ -60,6 +61,7 @@ class Scope:
         self.tokens, self.choice, self.every = tokens, choice, every
         self.to, self.name, self.seed, self.settings = to, name or type(self.model).__name__, seed, dict(settings)
         self.track, self.again = tuple(track), again
+        check_trackers(self.track)
         self.steps = 0
         """Calls of `step`: the number of optimizer steps that have been made."""
         self.rows: list[Row] = []
@@ -71,7 +73,7 @@ class Scope:
         self._prior: tuple[Prior, str] | None = None
         self._prior_terms: list[Tensor] = []
         self._stored: Stored | None = None
-        self._trackers: list[Any] = []
+        self._trackers: Trackers | None = None
         self._seconds, self._since = 0.0, time.monotonic()
         self._told: set[str] = set()
 
@@ -102,11 +104,10 @@ class Scope:
             if attached is not None:
                 attached.close()
         finally:
-            stored, trackers, self._trackers = self._stored, self._trackers, []
-            if stored is not None and attached is not None:
-                stored.finish(error)
-            for tracker in trackers:
-                tracker.finish()
+            if self._stored is not None and attached is not None:
+                self._stored.finish(error)
+            if self._trackers is not None and attached is not None:
+                self._trackers.finish()
 
     def __enter__(self) -> Self:
         return self.open()
@@ -232,7 +233,8 @@ class Scope:
             if loss is not None and train_loss is not None:
                 raise ConfigError("step", "give loss, which includes the prior, or train_loss, which does not")
             given = {"train_accuracy": train_accuracy, "test_loss": test_loss, "test_accuracy": test_accuracy}
-            seen = self._eye.last_trained or self._pass()
+            trained = self._eye.last_trained
+            seen = self._with_attention(trained) if trained is not None else self._pass()
             row = self._measure(seen, epoch, total, grad_scale)
             numbers = {name: plain(value) for name, value in (given | more).items() if value is not None}
             if loss is not None:
@@ -320,6 +322,9 @@ class Scope:
         seen = self._eye.current or self._eye.last
         if seen is None:
             raise GrokscopeError("no forward pass of the watched model has been made yet")
+        return self._with_attention(seen)
+
+    def _with_attention(self, seen: Pass) -> Pass:
         if not seen.used:
             raise ConfigError("model", why_nothing_was_seen(self.model))
         return seen
@@ -361,14 +366,12 @@ class Scope:
 
             device = next((weight.device for weight in self.model.parameters()), torch.device("cpu"))
             self._stored = Stored(self.to, self.config(), device=device_name(device), again=self.again)
-        if self.track and not self._trackers:
-            from ..trackers import open_tracker
-
-            self._trackers = [open_tracker(one, self.name, self.config()) for one in self.track]
+        if self.track and self._trackers is None:
+            self._trackers = Trackers(self.track, self.name, self.config())
         if self._stored is not None:
             self._stored.add(row)
-        for tracker in self._trackers:
-            tracker.log(row)
+        if self._trackers is not None:
+            self._trackers.log(row)
 
 
 def watch(
@@ -408,12 +411,13 @@ def watch(
     name          what the run is called there
     seed          which repetition it is
     settings      whatever else distinguishes the run, such as {"lr": 1e-3}
-    track         "tensorboard", "wandb", "trackio", or an object with `log(row)` and `finish()`; or several
+    track         "tensorboard", "wandb", "trackio", an object with `log(row)` and `finish()`, or a function from name and settings to
+                  one; or several
     again         replace a stored run that has the same settings
     """
     if not isinstance(every, int) or every < 1:
         raise ConfigError("every", f"{every!r} is not a number of steps above 0")
-    tracked = [track] if isinstance(track, str) or callable(getattr(track, "log", None)) else list(track)
+    tracked = list(track) if isinstance(track, (list, tuple)) else [track]
     return Scope(
         model,
         tokens=Tokens(informative=informative, query=query, padding=padding),
