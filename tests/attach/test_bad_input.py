@@ -95,7 +95,9 @@ def test_state_space_layers():
     class MambaMixer(nn.Linear):
         pass
 
-    refused(ask(model=nn.Sequential(nn.Embedding(11, 4), MambaMixer(4, 4))), "1 is a MambaMixer", "no attention weights")
+    refused(
+        ask(model=nn.Sequential(nn.Embedding(11, 4), MambaMixer(4, 4))), "1 is a MambaMixer", "no attention weights"
+    )
 
 
 def test_linear_attention_of_transformers():

@@ -63,7 +63,7 @@ def test_compiling_inside_is_refused(used_before):
     compiled = torch.compile(model, backend="eager")
     if used_before:
         compiled(tokens)
-    with pytest.raises(GrokscopeError, match="torch.compile cannot trace a watched model"):
+    with pytest.raises(GrokscopeError, match=r"torch\.compile cannot trace a watched model"):
         trained(model, compiled)
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
     torch.testing.assert_close(compiled(tokens), model(tokens))

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
-from networks import D, HEADS, LENGTH, NETWORKS, SYMBOLS, Network, batch, build
+from networks import HEADS, LENGTH, NETWORKS, SYMBOLS, D, Network, batch, build
 
 import grokscope
 

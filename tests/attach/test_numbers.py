@@ -3,9 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from networks import D, HEADS, LENGTH, ByHand, MinGPT, Network, batch, build
+from networks import HEADS, LENGTH, ByHand, D, MinGPT, Network, batch, build
 
 import grokscope
+from grokscope.attach.sights import ScoreSight, WeightSight, log_attention
 from grokscope.priors.kl import KL
 from grokscope.priors.sparsity import Sparsity
 from grokscope.theory import divergence, kl_logit_gradient, least_mass, log_mean_attention, oracle_target
@@ -123,7 +124,11 @@ def test_the_prior_on_the_logits_is_equation_45():
         net(scores)
         scope.see(scores)
         scope.prior(beta=0.3).backward()
-    expected = 0.3 / 6 * kl_logit_gradient(scores.detach().softmax(-1), oracle_target(INFORMATIVE.expand(6, -1))[:, None, None])
+    expected = (
+        0.3
+        / 6
+        * kl_logit_gradient(scores.detach().softmax(-1), oracle_target(INFORMATIVE.expand(6, -1))[:, None, None])
+    )
     torch.testing.assert_close(scores.grad, expected)
 
 
@@ -200,4 +205,21 @@ def test_attention_dropout_hides_the_gradient_and_says_so(capsys):
     network = build("sdpa", dropout=0.5)
     row, _ = step(network)
     assert "grad_logit" not in row and row["D"] > 0
-    assert capsys.readouterr().err == "blocks.1.attn: attention dropout is on: the gradient on attention is not measured\n"
+    assert (
+        capsys.readouterr().err == "blocks.1.attn: attention dropout is on: the gradient on attention is not measured\n"
+    )
+
+
+def test_weights_alone_give_the_numbers_of_their_logits():
+    """Where only α is known: log α differs from the logits by a constant."""
+    rows = torch.tensor([[4], [2]])
+    scores = torch.randn(2, 3, LENGTH, LENGTH, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    scores = scores.masked_fill(torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1), -torch.inf).requires_grad_()
+    weights = scores.softmax(-1)
+    known, derived = ScoreSight("a", scores), WeightSight("a", weights)
+    for sight, of in ((known, scores), (derived, weights)):
+        sight.keep_gradient(of)
+    (weights.square() * torch.arange(LENGTH)).sum().backward()
+    for one, two in zip(log_attention(known.scores(rows)), log_attention(derived.scores(rows)), strict=True):
+        torch.testing.assert_close(one, two)
+    torch.testing.assert_close(derived.score_gradient(rows), known.score_gradient(rows))

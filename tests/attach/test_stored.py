@@ -87,8 +87,11 @@ def test_its_network_cannot_be_rebuilt(folder):
 
 
 def test_pages(folder, tmp_path):
-    path, scopes = folder
-    own, everything = scopes[-1].report(tmp_path / "own.html"), scopes[-1].report(tmp_path / "all.html", everything=True)
+    _, scopes = folder
+    own, everything = (
+        scopes[-1].report(tmp_path / "own.html"),
+        scopes[-1].report(tmp_path / "all.html", everything=True),
+    )
     assert own.read_text("utf-8").count(scopes[-1].id) >= 1 and scopes[0].id not in own.read_text("utf-8")
     assert all(scope.id in everything.read_text("utf-8") for scope in scopes)
 

@@ -64,7 +64,18 @@ def test_tensorboard_from_a_scope(tmp_path, monkeypatch):
 
 def test_tensorboard_from_training(tiny, tmp_path, run):
     pytest.importorskip("tensorboard", reason="needs grokscope[tensorboard]")
-    words = ("--set", "epochs=10", "--set", "log.every=5", "--set", "task.p=5", "--set", "model.d=8", "--set", "model.d_mlp=16")
+    words = (
+        "--set",
+        "epochs=10",
+        "--set",
+        "log.every=5",
+        "--set",
+        "task.p=5",
+        "--set",
+        "model.d=8",
+        "--set",
+        "model.d_mlp=16",
+    )
     code, _, err = run("train", *words, "--seeds", 2, "--device", "cpu", "--quiet", "--to", "tensorboard")
     assert code == 0, err
     runs = grokscope.list_runs("runs")
@@ -137,7 +148,7 @@ def test_a_missing_package_is_one_line_with_the_command(monkeypatch):
 
 
 def test_unknown_trackers():
-    with pytest.raises(ConfigError, match="no tracker is called 'tensorbord'. Did you mean tensorboard"):
+    with pytest.raises(ConfigError, match=r"no tracker is called 'tensorbord'\. Did you mean tensorboard"):
         open_tracker("tensorbord", "mine", {})
     with pytest.raises(ConfigError, match="object has no log"):
         watched(track=[object()])

@@ -28,7 +28,9 @@ def check_model(model: Any) -> nn.Module:
         raise ConfigError("model", "DataParallel copies the model into threads; use DistributedDataParallel")
     for name, module in model.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
-            raise ConfigError("model", f"{name or type(module).__name__} is scripted; watch the module it was made from")
+            raise ConfigError(
+                "model", f"{name or type(module).__name__} is scripted; watch the module it was made from"
+            )
         compiled = type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None)
         if compiled:
             raise ConfigError("model", f"{name or 'it'} is compiled; watch it before torch.compile, without compiling")
@@ -77,7 +79,9 @@ def shown(given: Any, default: str = "none") -> Any:
         return f"{str(given.dtype).removeprefix('torch.')} {list(given.shape)}"
     if callable(given):
         return getattr(given, "__name__", type(given).__name__)
-    return " ".join(map(str, sorted(given) if isinstance(given, (set, frozenset)) else given)) if _many(given) else given
+    return (
+        " ".join(map(str, sorted(given) if isinstance(given, (set, frozenset)) else given)) if _many(given) else given
+    )
 
 
 def distributed_rank() -> int:

@@ -56,14 +56,12 @@ def parameters_of(model: nn.Module, sights: Iterable[Sight]) -> dict[str, Parame
     return found
 
 
-def _attention_modules(
-    model: nn.Module, sights: Iterable[Sight], owners: dict[int, nn.Module]
-) -> set[nn.Module]:
+def _attention_modules(model: nn.Module, sights: Iterable[Sight], owners: dict[int, nn.Module]) -> set[nn.Module]:
     named = dict(model.named_modules())
     found: set[nn.Module] = set()
     for sight in sights:
         module = named.get(sight.layer)
         if module is not None and any(word in type(module).__name__.lower() for word in ("attention", "attn")):
             found |= set(module.modules())
-        found |= {owners[id(weight)] for weight in sight.weights if id(weight) in owners}
+        found |= {owners[id(weight)] for weight in sight.projections if id(weight) in owners}
     return found - {model}

@@ -124,7 +124,7 @@ class Eye:
         if seen.due:
             sight.keep_gradient(gradient_of)
         if (frame := self._frame(sight.layer)) is not None:
-            sight.weights = frame.attend()
+            sight.projections = frame.attend()
         (seen.shown if shown else seen.sights).append(sight)
 
     def _frame(self, layer: str) -> Frame | None:

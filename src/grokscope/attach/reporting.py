@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ def report(scope: Scope, path: str | Path, title: str, everything: bool) -> Path
     if not scope.rows:
         raise GrokscopeError("report: there is no row yet; call scope.step() after every optimizer step")
     stored = scope._stored
-    with tempfile.TemporaryDirectory() if stored is None else nullcontext() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         if stored is None:
             stored = Stored(folder, scope.config(), device="")
             for row in scope.rows:

@@ -22,7 +22,7 @@ from ..theory.contracts import values_unread
 from ..trackers import Trackers, check_trackers
 from .adapters import Adapter, adapters
 from .attention import Attention, Choice, read_attention
-from .describing import why_nothing_was_seen, check_model, describe, distributed_rank, shown
+from .describing import check_model, describe, distributed_rank, shown, why_nothing_was_seen
 from .guiding import penalty_of
 from .measuring import measured, plain, view_of
 from .parts import parameters_of, weights_of
@@ -88,7 +88,7 @@ class Scope:
         with ExitStack() as stack:
             modules = list(self.model.modules())
             _WATCHED.update(modules)
-            stack.callback(lambda: [_WATCHED.discard(module) for module in modules])
+            stack.callback(_WATCHED.difference_update, modules)
             stack.callback(self._eye.close)
             for adapter in self._adapters:
                 stack.enter_context(adapter().attached(self.model, self._eye))
@@ -131,7 +131,9 @@ class Scope:
         scale    factor of the product of query and key in the logits, such as 1/√width: `grad_M` needs it
         """
         if not isinstance(logits, torch.Tensor) or not logits.is_floating_point() or logits.ndim not in (2, 3, 4):
-            raise ConfigError("see", "needs attention logits [batch, position], [batch, head, position] or with a query axis")
+            raise ConfigError(
+                "see", "needs attention logits [batch, position], [batch, head, position] or with a query axis"
+            )
         if self._eye.current is None and self._eye.last is None:
             raise ConfigError("see", "no forward pass of the watched model has begun")
         rows = logits if logits.ndim == 4 else logits[:, None, None] if logits.ndim == 2 else logits[:, :, None]
@@ -372,64 +374,6 @@ class Scope:
             self._stored.add(row)
         if self._trackers is not None:
             self._trackers.log(row)
-
-
-def watch(
-    model: nn.Module,
-    *,
-    informative: Any = None,
-    query: Any = -1,
-    padding: Any = None,
-    every: int = 25,
-    layers: int | str | Sequence[int | str] | None = None,
-    heads: int | Sequence[int] | None = None,
-    to: str | Path | None = None,
-    name: str = "",
-    seed: int = 0,
-    settings: Mapping[str, Any] | None = None,
-    track: str | Any | Sequence[Any] = (),
-    again: bool = False,
-) -> Scope:
-    """Watch the attention of any network in your own training loop, and guide it with a prior.
-
-        with grokscope.watch(model, informative=mask, query=-1, to="runs/mine") as scope:
-            for batch in loader:
-                loss = model(**batch).loss + scope.prior(beta=0.3)
-                loss.backward(); optimizer.step(); optimizer.zero_grad()
-                scope.step(loss=loss)
-
-    informative   which tokens decide the answer: bool [position], [batch, position] or [batch, query, position]; token ids; or a
-                  function of the batch (what the model was called with) that returns such a mask
-    query         positions whose attention counts: one, several, int [batch, query], a mask, or a function of the batch; negative
-                  ones count from the last token that is not padding
-    padding       a token id, bool [batch, position] that is True on padding, or a function of the batch; by default what
-                  `attention_mask` says, where the model is called with one
-    every         steps between rows
-    layers        those that count, by number or name; all by default
-    heads         those that count in each layer; all by default
-    to            folder of runs to store the rows in
-    name          what the run is called there
-    seed          which repetition it is
-    settings      whatever else distinguishes the run, such as {"lr": 1e-3}
-    track         "tensorboard", "wandb", "trackio", an object with `log(row)` and `finish()`, or a function from name and settings to
-                  one; or several
-    again         replace a stored run that has the same settings
-    """
-    if not isinstance(every, int) or every < 1:
-        raise ConfigError("every", f"{every!r} is not a number of steps above 0")
-    tracked = list(track) if isinstance(track, (list, tuple)) else [track]
-    return Scope(
-        model,
-        tokens=Tokens(informative=informative, query=query, padding=padding),
-        choice=Choice(layers=layers, heads=heads),
-        every=every,
-        to=to,
-        name=name,
-        seed=seed,
-        settings=settings or {},
-        track=tracked,
-        again=again,
-    )
 
 
 def _strength(beta: Any) -> float:

@@ -33,7 +33,7 @@ class Sight(ABC):
         """
         self.layer = layer
         self.reads = reads
-        self.weights: list[Tensor] = []
+        self.projections: list[Tensor] = []
         """Weights of the projections before and after attention, as far as they were seen."""
         self.scale: float | None = None
         """Factor of the product of query and key in the logits; None if that is not known."""
@@ -129,7 +129,9 @@ class ProductSight(Sight):
             return None
         with torch.no_grad():
             attention = _softmax(self.scores(rows))
-            onto_values = _wide(_rows(gradient.reshape(*self.query.shape[:3], -1), rows)) @ _wide(self._for_heads(self.value)).mT
+            onto_values = (
+                _wide(_rows(gradient.reshape(*self.query.shape[:3], -1), rows)) @ _wide(self._for_heads(self.value)).mT
+            )
             return attention * (onto_values - (attention * onto_values).sum(-1, keepdim=True))
 
     def _for_heads(self, tensor: Tensor) -> Tensor:

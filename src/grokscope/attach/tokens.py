@@ -45,9 +45,13 @@ class Tokens:
     def __post_init__(self) -> None:
         mask = self.informative
         if isinstance(mask, torch.Tensor) and mask.is_floating_point():
-            raise ConfigError("informative", "is a tensor of real numbers; give a mask of booleans, or token ids as integers")
+            raise ConfigError(
+                "informative", "is a tensor of real numbers; give a mask of booleans, or token ids as integers"
+            )
         if isinstance(mask, str):
-            raise ConfigError("informative", "is a string; give a mask of booleans, token ids, or a function of the batch")
+            raise ConfigError(
+                "informative", "is a string; give a mask of booleans, token ids, or a function of the batch"
+            )
 
     def queries(self, seen: Pass, batch: int, length: int) -> Queries:
         """
@@ -146,7 +150,9 @@ def _tokens(seen: Pass, field: str, shape: tuple[int, int]) -> Tensor:
     if tokens is None or tuple(tokens.shape) != shape:
         found = "none" if tokens is None else f"one of shape {tuple(tokens.shape)}"
         wanted = ", ".join(map(str, shape))
-        raise ConfigError(field, f"token ids need a tensor of tokens [{wanted}] among the model's arguments; found {found}")
+        raise ConfigError(
+            field, f"token ids need a tensor of tokens [{wanted}] among the model's arguments; found {found}"
+        )
     return tokens
 
 

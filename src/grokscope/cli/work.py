@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 Track = Annotated[
     list[str] | None,
     typer.Option(
-        "--to", metavar="TRACKER", help="Send every row to tensorboard, wandb (offline) or trackio too. May be repeated."
+        "--to",
+        metavar="TRACKER",
+        help="Send every row to tensorboard, wandb (offline) or trackio too. May be repeated.",
     ),
 ]
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ConfigError
 from ..sights import ScoreSight
-from .base import Adapter, Layer, adapters
 from ..softmaxes import Softmaxes
+from .base import Adapter, Layer, adapters
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

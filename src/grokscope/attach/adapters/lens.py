@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..sights import ScoreSight, Sight, WeightSight
-from .base import Adapter, Layer, adapters
 from ..softmaxes import Softmaxes
+from .base import Adapter, Layer, adapters
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -53,7 +53,7 @@ class _Hook:
         if self.eye.current is None:
             return pattern
         call = self.softmaxes.take()
-        reads = self.eye.reads(len(pattern), *pattern.shape[2:], layer=self.layer)
+        reads = self.eye.reads(len(pattern), pattern.shape[2], pattern.shape[3], self.layer)
         if call is not None and call.scores.shape == pattern.shape:
             sight: Sight = ScoreSight(self.layer, call.scores, scale=self.scale, reads=reads)
             self.eye.saw(sight, call.used)
