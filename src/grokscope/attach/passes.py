@@ -12,7 +12,7 @@ from torch import nn
 from ..errors import ConfigError
 from .interception import Handler, Interception
 from .projections import Frame, handlers
-from .sights import Sight
+from .sights import ProductSight, Sight
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,10 +62,16 @@ class Pass:
 class Eye:
     """Follows the forward passes of one model."""
 
-    def __init__(self, model: nn.Module, is_due: Callable[[], bool]):
-        """is_due   whether the gradient on attention will be measured in the pass that begins"""
+    def __init__(self, model: nn.Module, is_due: Callable[[], bool], keeps_gradients: bool = True):
+        """
+        is_due            whether the gradient on attention will be measured in the pass that begins
+        keeps_gradients   whether sights keep the gradient of the backward pass; if not, `shift` may bring it about otherwise
+        """
         self.model = model
         self.is_due = is_due
+        self.keeps_gradients = keeps_gradients
+        self.shift: Callable[[ProductSight, Tensor], Tensor] = lambda sight, out: out
+        """Changes the output of an attention call."""
         self.handlers: dict[Callable[..., Any], Handler] = handlers(self._multiplied)
         """Torch functions that are intercepted; adapters add theirs."""
         self.names = {module: name for name, module in model.named_modules()}
@@ -121,7 +127,7 @@ class Eye:
         seen = self.current or (self.last if shown else None)
         if seen is None:
             return
-        if seen.due:
+        if seen.due and self.keeps_gradients:
             sight.keep_gradient(gradient_of)
         if (frame := self._frame(sight.layer)) is not None:
             sight.projections = frame.attend()
@@ -147,7 +153,7 @@ class Eye:
         enabled = torch.is_grad_enabled()
         if enabled and not self._measurable():
             self.last_trained = None
-        self.current = Pass(args, kwargs, has_gradient=enabled, due=enabled and self.is_due())
+        self.current = Pass(args, kwargs, has_gradient=enabled, due=(enabled or not self.keeps_gradients) and self.is_due())
         self._mode = Interception(self.handlers)
         self._mode.__enter__()
 

@@ -30,8 +30,7 @@ class Frame:
             self.owner.append(weight)
             self.owner = None
             return
-        # two views of all of a tensor are one input
-        self.inputs[given.data_ptr(), given.numel(), given.shape[-1]] = given
+        self.inputs[_identity(given)] = given
         self.weights.append(weight)
 
     def attend(self) -> list[Tensor]:
@@ -51,6 +50,14 @@ class Frame:
             return None
         stream = stream.reshape(batch, positions, -1)
         return stream, stream
+
+
+def _identity(given: Tensor) -> tuple[int, ...]:
+    """Equal for two views of all of a tensor; under vmap, where storage cannot be seen, for the same object only."""
+    try:
+        return given.data_ptr(), given.numel(), given.shape[-1]
+    except RuntimeError:
+        return (id(given),)
 
 
 def handlers(multiplied: Callable[[Tensor, Tensor], None]) -> dict[Any, Callable[..., Any]]:

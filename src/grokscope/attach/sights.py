@@ -134,6 +134,17 @@ class ProductSight(Sight):
             )
             return attention * (onto_values - (attention * onto_values).sum(-1, keepdim=True))
 
+    def output(self) -> Float[Tensor, "batch head query out"]:
+        """Σ_j α_j v_j of every query, without dropout."""
+        batch, _, queries, _ = self.shape
+        rows = torch.arange(queries, device=self.device).expand(batch, -1)
+        return (_softmax(self.scores(rows)) @ _wide(self.values)).to(self.value.dtype)
+
+    @property
+    def values(self) -> Tensor:
+        """One value per head and position."""
+        return self._for_heads(self.value)
+
     def _for_heads(self, tensor: Tensor) -> Tensor:
         """Keys and values that several heads share, one per head."""
         groups = self.query.shape[1] // tensor.shape[1]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch.nn.functional as F
+from torch._C._functorch import maybe_current_level
 
 from ..sights import ProductSight
 from .base import Adapter, Layer, adapters
@@ -55,7 +56,7 @@ def attention_seen(
     reads: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
     """Call `function`, which has the arguments of `scaled_dot_product_attention`, and show its attention to the eye."""
-    out: Tensor = function(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    sight = None
     if query.ndim in (3, 4):
         # without an axis of heads there is one head
         q, k, v = (t if t.ndim == 4 else t.unsqueeze(1) for t in (query, key, value))
@@ -71,6 +72,13 @@ def attention_seen(
             dropout=dropout_p,
             reads=reads or eye.reads(len(q), q.shape[2], k.shape[2]),
         )
+    out: Tensor
+    if sight is not None and maybe_current_level() is not None:
+        out = sight.output().view(*query.shape[:-1], -1)  # the kernels of a CPU have no rule for vmap
+    else:
+        out = function(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+    if sight is not None:
+        out = eye.shift(sight, out)
         eye.saw(sight, out)
     return out
 
