@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -147,7 +148,7 @@ class Scope:
     @property
     def attention(self) -> Tensor:
         """α at the queries in the last forward pass [example, head, position]; the heads of all layers side by side."""
-        return self._last().log.exp()
+        return self._attention().exp()
 
     @property
     def D(self) -> float:
@@ -167,7 +168,7 @@ class Scope:
     def entropy(self) -> float:
         """Entropy of attention in nats, averaged over heads and queries of the last forward pass."""
         with torch.no_grad(), values_unread():
-            return float(attention_entropy(self._last().log).mean())
+            return float(attention_entropy(self._attention()).mean())
 
     # ── training ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -330,6 +331,12 @@ class Scope:
         if not seen.used:
             raise ConfigError("model", why_nothing_was_seen(self.model))
         return seen
+
+    def _attention(self) -> Tensor:
+        """log α of the last forward pass; which tokens inform need not be known."""
+        seen = self._pass()
+        with torch.no_grad():
+            return read_attention(seen, replace(self.tokens, informative=None), self.choice).log
 
     def _last(self) -> Attention:
         seen = self._pass()
