@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from .errors import ConfigError
 
-
 USER_MODULE = "grokscope_user_"
 """How the names of the modules of loaded files begin."""
 

@@ -144,7 +144,12 @@ def fit(lightning, module, **how):
     from grokscope.attach.lightning import LightningGuide
 
     guide = LightningGuide(module.watch[0], lambda: {"test_accuracy": 0.5})
-    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
+    quiet = {
+        "logger": False,
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+    }
     trainer = lightning.Trainer(max_steps=4, accelerator="cpu", callbacks=[guide], max_epochs=-1, **quiet, **how)
     trainer.fit(module, DataLoader(TensorDataset(*batch()), batch_size=6))
 

@@ -175,9 +175,7 @@ class Dropping(MinGPT):
 
 def test_dropout_draws_from_the_run(tmp_path):
     states = torch.random.get_rng_state()
-    runs = [
-        grokscope.train(config(), model=Dropping, runs=tmp_path / name, device="cpu")[0] for name in ("a", "b")
-    ]
+    runs = [grokscope.train(config(), model=Dropping, runs=tmp_path / name, device="cpu")[0] for name in ("a", "b")]
     one, two = (read_checkpoint(run).tensors for run in runs)
     assert all(torch.equal(one[name], two[name]) for name in one)
     assert torch.equal(torch.random.get_rng_state(), states)

@@ -241,7 +241,9 @@ def _is_whole(cls: type[nn.Module]) -> bool:
 
 def _needed(taken: Mapping[str, inspect.Parameter]) -> list[str]:
     """Arguments without a default."""
-    return [name for name, one in taken.items() if one.default is one.empty and one.kind not in (2, 4)]  # *args, **kwargs
+    return [
+        name for name, one in taken.items() if one.default is one.empty and one.kind not in (2, 4)
+    ]  # *args, **kwargs
 
 
 def _digest(module: nn.Module) -> str:

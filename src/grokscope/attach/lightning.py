@@ -1,8 +1,8 @@
 """Lightning: a callback that opens a scope, makes its rows and closes it. Add the prior in your `training_step`.
 
-    scope = grokscope.watch(module.net, informative=mask, to="runs/mine")
-    module.scope = scope                      # training_step: loss + self.scope.prior(0.3)
-    Trainer(callbacks=[LightningGuide(scope)]).fit(module, loader)
+scope = grokscope.watch(module.net, informative=mask, to="runs/mine")
+module.scope = scope                      # training_step: loss + self.scope.prior(0.3)
+Trainer(callbacks=[LightningGuide(scope)]).fit(module, loader)
 """
 
 from __future__ import annotations

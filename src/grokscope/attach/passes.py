@@ -153,7 +153,9 @@ class Eye:
         enabled = torch.is_grad_enabled()
         if enabled and not self._measurable():
             self.last_trained = None
-        self.current = Pass(args, kwargs, has_gradient=enabled, due=(enabled or not self.keeps_gradients) and self.is_due())
+        self.current = Pass(
+            args, kwargs, has_gradient=enabled, due=(enabled or not self.keeps_gradients) and self.is_due()
+        )
         self._mode = Interception(self.handlers)
         self._mode.__enter__()
 

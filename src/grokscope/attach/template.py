@@ -91,7 +91,9 @@ class Template:
 
     # ── handlers ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _dropout(self, function: Any, given: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    def _dropout(
+        self, function: Any, given: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    ) -> Any:
         """Dropout from the run's own randomness."""
         if not training or p == 0:
             return given

@@ -1,8 +1,8 @@
 """Hugging Face Trainer: a loss with the prior (`compute_loss_func`) and a callback that makes the rows.
 
-    with grokscope.watch(model, informative=mask, to="runs/mine") as scope:
-        guide = TrainerGuide(scope, beta=0.3, loss=my_loss)
-        Trainer(model, arguments, train_dataset=…, compute_loss_func=guide.loss, callbacks=[guide]).train()
+with grokscope.watch(model, informative=mask, to="runs/mine") as scope:
+    guide = TrainerGuide(scope, beta=0.3, loss=my_loss)
+    Trainer(model, arguments, train_dataset=…, compute_loss_func=guide.loss, callbacks=[guide]).train()
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = (t.unflatten(-1, (HEADS, -1)).transpose(1, 2) for t in self.qkv(self.norms[0](x)).chunk(3, -1))
         x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
-        return x + self.mlp(self.norms[1](x))  # type: ignore[no-any-return]
+        return x + self.mlp(self.norms[1](x))
 
 
 def overhead(rounds: int = ROUNDS, steps: int = EVERY) -> dict[str, float]:

@@ -114,7 +114,9 @@ def bench(
             "--budget" if budget is not None else "--again", "only --all has entries to choose from; add it"
         )
     if every and (scaling or startup or demo or watch or pictures or stored):
-        raise ConfigError("--all", "cannot be combined with --scaling, --startup, --demo, --watch, --pictures or --from")
+        raise ConfigError(
+            "--all", "cannot be combined with --scaling, --startup, --demo, --watch, --pictures or --from"
+        )
     if pictures and stored is None and not scaling:
         raise ConfigError("--pictures", "there is nothing to draw; add --scaling")
     if every:
