@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from networks import HEADS, LENGTH, NETWORKS, SYMBOLS, D, Network, batch, build
 
 import grokscope
+from grokscope.attach.adapters import adapters
 
 INFORMATIVE = torch.tensor([True, True, False, False, False])
 ALL = sorted(NETWORKS)
@@ -196,6 +197,11 @@ def test_descriptions_name_every_layer(network):
     assert [line.split(":")[0] for line in before] == [line.split(":")[0] for line in after]
     assert all(f"{HEADS} heads" in line for line in before[1:] + after[1:])
     assert all("5 × 5; gradient" in line for line in after[1:])
+
+
+def test_every_adapter_is_covered():
+    used = {adapter.kind for name in ALL for adapter in grokscope.watch(build(name).model)._adapters}
+    assert used == set(adapters.entries())
 
 
 def test_the_norms_are_those_of_the_weights(network):

@@ -223,3 +223,13 @@ def test_weights_alone_give_the_numbers_of_their_logits():
     for one, two in zip(log_attention(known.scores(rows)), log_attention(derived.scores(rows)), strict=True):
         torch.testing.assert_close(one, two)
     torch.testing.assert_close(derived.score_gradient(rows), known.score_gradient(rows))
+
+
+def test_a_row_without_a_backward_pass_says_what_is_missing(capsys):
+    network, (tokens, _) = build("sdpa"), batch()
+    with grokscope.watch(network.model, informative=INFORMATIVE, every=1) as scope:
+        network(tokens)
+        row = scope.step(train_loss=1.0)
+    assert "grad_logit" not in row and "D" in row
+    told = capsys.readouterr().err
+    assert told == "blocks.1.attn: no backward pass has reached it: the gradient on attention is not measured\n"

@@ -194,8 +194,7 @@ def model_from(build: Callable[..., nn.Module], shape: Shape) -> ModuleModel:
     if not isinstance(made, nn.Module):
         raise ConfigError("model", f"returns {type(made).__name__}, not an nn.Module")
     kind = type(made).__name__
-    chosen = model_class(kind, build, settings={})
-    models._entries[kind] = chosen  # so that its runs can be read again in this process
+    chosen = _registered(model_class(kind, build, settings={}))  # so that its runs can be read again in this process
     return chosen(code=_digest(made))
 
 
@@ -213,7 +212,15 @@ def register_modules(names: Iterable[str]) -> None:
                     for key, one in inspect.signature(cls).parameters.items()
                     if one.default is not one.empty and type(one.default) in (int, float, str, bool)
                 }
-                models._entries[cls.__name__] = model_class(cls.__name__, cls, settings)
+                _registered(model_class(cls.__name__, cls, settings))
+
+
+def _registered(chosen: type[ModuleModel]) -> type[ModuleModel]:
+    known = models.entries().get(chosen.kind)
+    if known is not None and not issubclass(known, ModuleModel):
+        raise ConfigError("model", f"a model is called {chosen.kind!r} already; rename the class")
+    models.replace(chosen.kind, chosen)
+    return chosen
 
 
 def model_class(kind: str, build: Callable[..., nn.Module], settings: dict[str, Any]) -> type[ModuleModel]:

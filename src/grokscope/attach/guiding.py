@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from .attention import Attention
+
+
+SEARCHED = 5000
+"""Most nodes of a graph that are searched."""
 
 
 def penalty_of(prior: Prior, seen: Attention, *, on: str, seed: int, step: int) -> Tensor:
@@ -53,3 +58,19 @@ def _target(prior: Prior, seen: Attention, seed: int) -> Tensor:
         raise ConfigError("prior.target", "adversarial is defined for a query at the last position")
     labels = torch.empty(0, dtype=torch.long)
     return prior.target_for(Examples(informative, labels, informative), seed).to(seen.log)
+
+
+def lacks(loss: Any, term: Tensor) -> bool:
+    """Whether a loss is known not to include a term: its graph is small enough to be searched, and the term is not in it."""
+    wanted, first = term.grad_fn, getattr(loss, "grad_fn", None)
+    if wanted is None or first is None:
+        return False
+    found, waiting = {first}, deque([first])
+    while waiting:
+        node = waiting.popleft()
+        if node is wanted or len(found) > SEARCHED:
+            return False
+        new = {following for following, _ in node.next_functions if following is not None} - found
+        found |= new
+        waiting.extend(new)
+    return True

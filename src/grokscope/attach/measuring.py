@@ -39,7 +39,7 @@ def view_of(
     step: int,
     grad_scale: float = 1.0,
 ) -> View:
-    """A view of a forward pass. What nobody knows of a foreign network is NaN or None.
+    """A view of a forward pass. What is not known of a foreign network is NaN or None.
 
     given        train_loss, train_accuracy, test_loss, test_accuracy, prior_loss; NaN where they are missing
     grad_scale   factor by which the loss was multiplied before its backward pass

@@ -24,7 +24,7 @@ from ..trackers import Trackers, check_trackers
 from .adapters import Adapter, adapters
 from .attention import Attention, Choice, read_attention
 from .describing import check_model, describe, distributed_rank, shown, why_nothing_was_seen
-from .guiding import penalty_of
+from .guiding import lacks, penalty_of
 from .measuring import measured, plain, view_of
 from .parts import parameters_of, weights_of
 from .passes import Eye, Pass
@@ -197,7 +197,7 @@ class Scope:
         if not self._read or self._read[0] is not seen:
             self._read = (seen, found)
         term = weight * penalty_of(prior, found, on=on, seed=self.seed, step=self.steps)
-        self._prior_terms.append(term.detach())
+        self._prior_terms.append(term)
         return term
 
     @property
@@ -232,9 +232,11 @@ class Scope:
         row = None
         if due:
             begin = time.monotonic()
-            total = sum(float(term) for term in prior_loss)
+            total = sum(float(term.detach()) for term in prior_loss)
             if loss is not None and train_loss is not None:
                 raise ConfigError("step", "give loss, which includes the prior, or train_loss, which does not")
+            if any(lacks(loss, term) for term in prior_loss):
+                raise ConfigError("loss", "does not include this step's prior; give the loss without it as train_loss=")
             given = {"train_accuracy": train_accuracy, "test_loss": test_loss, "test_accuracy": test_accuracy}
             trained = self._eye.last_trained
             seen = self._with_attention(trained) if trained is not None else self._pass()
@@ -313,7 +315,7 @@ class Scope:
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def _chosen_adapters(self) -> list[type[Adapter]]:
-        """Those that find a layer, and sdpa, which may be called by code that nobody can read."""
+        """Those that find a layer, and sdpa, whose calls may be in code without source."""
         found = {name: one for name, one in adapters.entries().items() if one.find(self.model)}
         alone = [one for one in found.values() if one.alone]
         return alone or list({"sdpa": adapters.get("sdpa"), **found}.values())
@@ -353,7 +355,10 @@ class Scope:
     def _measure(self, seen: Pass, epoch: int, prior_loss: float, grad_scale: float) -> Row:
         with torch.no_grad():
             found = read_attention(seen, self.tokens, self.choice)
-            if reason := found.last.no_gradient:
+            reason = found.last.no_gradient
+            if not reason and seen.has_gradient and not found.last.gradient_arrived:
+                reason = "no backward pass has reached it"
+            if reason:
                 self._tell(f"{found.last.layer or 'attention'}: {reason}: the gradient on attention is not measured")
             weights = weights_of(self.model)
             parameters = parameters_of(self.model, seen.used)
