@@ -124,6 +124,7 @@ def rows(known: list[Equation], tests: list[MarkedTest]) -> list[dict[str, Any]]
             "tested": [t.test for t in tests if t.paper == e.paper and set(t.numbers) & set(e.numbers)],
             "tightest_ratio": _tightest(e),
             "refuted": e.refuted,
+            "fails_as_restored": e.fails_as_restored,
         }
         for e in known
     ]

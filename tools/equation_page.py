@@ -16,6 +16,12 @@ INTRO = f"""# Equations
 
 <!-- Written by `python -m tools.equation_index`; `make check` fails when it is stale. -->
 
+**Of structural inference the formulas are restored.** The text of that paper that this page rests on has the numbers of its
+equations and the sentences around them, but none of its formulas. What stands here was put back from those sentences and from
+the proofs, and checked by hand; constants, in particular, may differ from the paper's. *Not true as stated* is therefore said
+only where it holds whatever the constants are; what fails in the form restored here, and may be true in another, is listed apart.
+The formulas of grokking tickets are the paper's own.
+
 Every equation of the two papers that grokscope computes with is one function, tested with a case computed by hand and with
 random ones. Those that the instrument calls stand in `grokscope.theory`, those of one paper alone in `grokscope.papers`;
 *used by* names the files that call a function. For an inequality, the *tightest ratio* is how much of the bound the worst
@@ -28,12 +34,19 @@ the paper. Of structural inference, Eq. 10 and 15 are missing, and 41, 43, 44, 4
 
 def page(table: list[IndexRow]) -> str:
     """The whole page."""
-    return "\n".join([INTRO, *_refuted(table), *_tightness(table), *_sections(table)])
+    return "\n".join([INTRO, *_refuted(table), *_restored(table), *_tightness(table), *_sections(table)])
 
 
 def _refuted(table: list[IndexRow]) -> list[str]:
     lines = ["## Not true as stated", "", "| number | statement | what shows it |", "|---|---|---|"]
     lines += [f"| {_link(r)} | {_cell(r['formula'])} | {_cell(r['refuted'])} |" for r in table if r["refuted"]]
+    return [*lines, ""]
+
+
+def _restored(table: list[IndexRow]) -> list[str]:
+    lines = ["## Not true in the form restored here", "", "| number | form | what shows it |", "|---|---|---|"]
+    found = [r for r in table if r["fails_as_restored"]]
+    lines += [f"| {_link(r)} | {_cell(r['formula'])} | {_cell(r['fails_as_restored'])} |" for r in found]
     return [*lines, ""]
 
 
@@ -50,8 +63,10 @@ def ratio(row: IndexRow) -> str:
     if value is None:
         return ""
     if value >= CAP:
-        return f"over {CAP:.0f}, broken"
-    return f"{value:.3g}, broken" if row["refuted"] else f"{value:.3f}"
+        return f"over {CAP:.0f}, broken{'' if row['refuted'] else ' as restored'}"
+    if row["refuted"]:
+        return f"{value:.3g}, broken"
+    return f"{value:.3g}, broken as restored" if row["fails_as_restored"] else f"{value:.3f}"
 
 
 def _sections(table: list[IndexRow]) -> list[str]:
@@ -72,12 +87,18 @@ def _entry(row: IndexRow) -> list[str]:
     for remark in row["remarks"]:
         lines += [_escape(remark), ""]
     if row["refuted"]:
-        lines += [f"**Not true as stated.** {_escape(row['refuted'])}.", ""]
+        lines += [f"**Not true as stated.** {_escape(_sentence(row['refuted']))}.", ""]
+    if row["fails_as_restored"]:
+        lines += [f"**Not true in the form restored here.** {_escape(_sentence(row['fails_as_restored']))}.", ""]
     lines += [f"- function: [`{row['function'].rsplit('.', 1)[1]}`](../{row['file']})"]
     lines += [f"- used by: {_users(row)}", f"- tested: {tests}"]
     if row["tightest_ratio"] is not None:
         lines += [f"- tightest ratio found: {ratio(row)}"]
     return [*lines, ""]
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _users(row: IndexRow) -> str:

@@ -131,6 +131,8 @@ def _remember_neighbours() -> None:
 
 def _neighbours() -> list[tuple[str, ModuleType]]:
     """Modules that were imported from the folders of loaded files."""
+    if not _folders:  # asked for every run, and there are thousands of modules
+        return []
     prefixes = tuple(f"{folder}{os.sep}" for folder in _folders)
     found = [(name, module) for name, module in list(sys.modules.items()) if _file(module).startswith(prefixes)]
     return [(name, module) for name, module in found if _is_users(Path(_file(module)))]

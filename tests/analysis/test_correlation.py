@@ -36,8 +36,13 @@ def test_points_of_one_run_count_as_one():
     assert together.low < 0
 
 
+def test_infinity_counts_as_largest():
+    found = rank_correlation([1, 2, 3, 4], [1, 2, 3, np.inf], range(4), draws=50)
+    assert (found.rho, found.points) == (1.0, 4)
+
+
 def test_missing_points_and_too_few_runs():
-    found = rank_correlation([1, 2, np.nan, 4], [1, 2, 3, np.inf], ["a", "b", "c", "d"])
+    found = rank_correlation([1, 2, np.nan, 4], [1, 2, 3, np.nan], ["a", "b", "c", "d"])
     assert (found.points, found.runs, found.sign) == (2, 2, 0)
     assert np.isnan(found.rho)
     constant = rank_correlation([1, 1, 1, 1], [1, 2, 3, 4], range(4), draws=50)

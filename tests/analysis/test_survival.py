@@ -189,3 +189,11 @@ def test_holm_is_monotone_and_lies_between_raw_and_bonferroni(p: list[float]) ->
     assert np.all(np.diff(adjusted[np.argsort(raw, kind="stable")]) >= 0)
     assert np.all((adjusted >= raw) & (adjusted <= np.minimum(len(p) * raw, 1) + 1e-12))
     assert adjusted[raw.argmin()] == pytest.approx(min(len(p) * raw.min(), 1))
+
+
+def test_runs_without_an_end_come_last():
+    """A ratio of times has no last epoch: a run that never reached is later than all others, at an unknown place."""
+    own = sample([3.0, 1.0, None, 2.0, None], np.inf)
+    found = kaplan_meier(own)
+    assert found.median.value == 3.0
+    assert kaplan_meier(sample([None, None, 1.0], np.inf)).median.value is None

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grokscope.analysis import DEFAULT, FIRST_TOUCH, Criterion, Times, run_times, summary_of
+from grokscope.analysis.times import stable_time
 from grokscope.config import RunConfig, Stop
 from grokscope.errors import ConfigError
 from grokscope.fleet.stopping import StopRule
@@ -219,3 +220,16 @@ def test_plain_arrays_without_a_clock_will_do() -> None:
 def test_a_run_without_evaluations() -> None:
     found = run_times(run_table().iloc[:0])
     assert set(found.to_dict().values()) == {None}
+
+
+def test_stable_needs_training_on_for_as_long_again() -> None:
+    epochs = np.arange(0, 1001, 50)
+    risen = np.where(epochs >= 400, 1.0, 0.1)
+    assert stable_time(epochs, risen, 0.99) == 400
+    assert stable_time(epochs[:16], risen[:16], 0.99) is None  # ends at 750 < 2 · 400
+    assert stable_time(epochs[:17], risen[:17], 0.99) == 400
+    dipped = np.where(epochs == 600, 0.5, risen)
+    assert stable_time(epochs, dipped, 0.99) == 650
+    assert stable_time(epochs, np.where(epochs == 950, 0.5, risen), 0.99) is None  # 50 epochs are no window
+    assert stable_time(epochs, np.where(epochs == 1000, 0.5, risen), 0.99) is None
+    assert stable_time(epochs, np.full(21, 0.1), 0.99) is None

@@ -14,6 +14,7 @@ from grokscope.attach.fleet import model_from
 from grokscope.config import Log, RunConfig
 from grokscope.errors import ConfigError, GrokscopeError
 from grokscope.fleet.data import lane_data
+from grokscope.fleet.guard import no_global_randomness
 from grokscope.fleet.program import Program
 from grokscope.fleet.start import initial_weights
 from grokscope.models import models
@@ -255,3 +256,11 @@ def test_a_file_with_a_plain_module(run, tmp_path):
     assert code == 2 and "no model is called 'Part'" in err
     code, _, err = run("report", "--runs", tmp_path / "runs", "-o", tmp_path / "page.html")
     assert code == 0
+
+
+def test_attention_kernels_draw_only_for_dropout():
+    q = torch.randn(1, 2, 3, 4, generator=torch.Generator().manual_seed(0))
+    with no_global_randomness():
+        F.scaled_dot_product_attention(q, q, q)
+        with pytest.raises(ConfigError, match="global generator"):
+            F.scaled_dot_product_attention(q, q, q, dropout_p=0.5)

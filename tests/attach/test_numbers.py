@@ -7,6 +7,7 @@ from networks import HEADS, LENGTH, ByHand, D, MinGPT, Network, batch, build
 
 import grokscope
 from grokscope.attach.sights import ScoreSight, WeightSight, log_attention
+from grokscope.priors import priors
 from grokscope.priors.kl import KL
 from grokscope.priors.sparsity import Sparsity
 from grokscope.theory import divergence, kl_logit_gradient, least_mass, log_mean_attention, oracle_target
@@ -233,3 +234,14 @@ def test_a_row_without_a_backward_pass_says_what_is_missing(capsys):
     assert "grad_logit" not in row and "D" in row
     told = capsys.readouterr().err
     assert told == "blocks.1.attn: no backward pass has reached it: the gradient on attention is not measured\n"
+
+
+@pytest.mark.parametrize("kind", priors.entries())
+def test_every_prior_can_guide(kind):
+    network, (tokens, _) = build("sdpa"), batch()
+    with grokscope.watch(network.model, informative=INFORMATIVE) as scope:
+        network(tokens)
+        term = scope.prior(priors.get(kind)(beta=0.2))
+        term.backward()
+    assert term.isfinite()
+    assert network.model.blocks[1].attn.qkv.weight.grad.norm() > 0

@@ -17,6 +17,7 @@ from grokscope.config import Log, RunConfig
 from grokscope.models import models
 from grokscope.models.lstm import LSTM
 from grokscope.models.mlp import MLP
+from grokscope.models.ticket_transformer import TicketTransformer
 from grokscope.models.transformer import Transformer
 from grokscope.optim.adamw import AdamW
 from grokscope.optim.lion import Lion
@@ -24,6 +25,7 @@ from grokscope.optim.sgd import SGD
 from grokscope.priors.kl import KL
 from grokscope.tasks import tasks
 from grokscope.tasks.modular import Modular
+from grokscope.tasks.parity import Parity
 
 CPU = torch.device("cpu")
 BASE = RunConfig(
@@ -86,21 +88,22 @@ def test_steps_are_those_of_the_fleet(entry):
     start = program.flat.clone()
     for _ in range(3):
         plain.step()
-        program._train_step()
+        program.train_steps(1)
     expected = program.layout.join({name: plain.to_model(name, w.detach()) for name, w in plain.weights.items()})
     moved = (program.flat[0] - start[0]).norm()
     assert moved > 0
     assert (program.flat[0] - expected).norm() < 0.02 * moved
 
 
+@pytest.mark.parametrize("scores", [{}, {"decay": 3.0, "rank_by": "magnitude"}], ids=["no decay", "decay"])
 @pytest.mark.parametrize("optim", [SGD(momentum=0.9), Lion(), AdamW()], ids=lambda optim: optim.kind)
-def test_edge_popup_trains_scores_at_their_own_rate(optim):
+def test_edge_popup_trains_scores_at_their_own_rate(optim, scores):
     entry = next(entry for entry in EVERY if entry.name == "ticket=edge-popup")
-    config = replace(entry.config, optim=optim, ticket=replace(entry.config.ticket, weights="trained"))
+    config = replace(entry.config, optim=optim, ticket=replace(entry.config.ticket, weights="trained", **scores))
     origin = origin_for(config)
     plain, program = PlainLoop(config, CPU, origin), loaded(config, [0], CPU, origin)
     plain.step()
-    program._train_step()
+    program.train_steps(1)
     expected = program.layout.join({name: plain.to_model(name, w.detach()) for name, w in plain.weights.items()})
     torch.testing.assert_close(program.flat[0], expected, rtol=1e-3, atol=1e-5)
 
@@ -174,3 +177,20 @@ def test_evaluation_of_the_plain_loop_changes_nothing():
     before = [weight.detach().clone() for weight in loop.trained]
     loop.evaluate()
     assert all(torch.equal(a, b) for a, b in zip(before, loop.trained, strict=True))
+
+
+OTHER_PARTS = {
+    "no positions, no biases": (
+        TicketTransformer(d=8, d_mlp=16, positions=False, biases=False),
+        Modular(p=7, distractors=0),
+    ),
+    "widths": (MLP(widths=(5, 3, 9), biases=False), Parity(n=6, k=2, form="signs")),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_PARTS)
+def test_models_with_other_parts_have_plain_networks_too(name):
+    model, task = OTHER_PARTS[name]
+    config = replace(BASE, model=model, task=task, prior=KL(beta=0.0)).check()
+    assert plain_networks.get(model.kind).supports(model)
+    check_same_network(config, CPU, loaded(config, [0], CPU, None), None)

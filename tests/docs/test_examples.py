@@ -105,7 +105,7 @@ def test_the_example_prior_brings_the_mass_it_asks_for(tmp_path):
 
 
 def test_the_example_task_is_learnt_and_the_example_measure_logged(tmp_path):
-    (code,) = blocks(CONTRIBUTING, "python")
+    code, _ = blocks(CONTRIBUTING, "python")
     (tmp_path / "measure.py").write_text(code, encoding="utf-8")
     table = follow("adding-a-task", tmp_path, also=["measure.py"])
     assert table["train_accuracy"].iloc[-1] > 0.9
@@ -154,3 +154,13 @@ def test_a_network_of_ones_own_is_watched(capsys, tmp_path, monkeypatch):
     assert rows[-1]["D"] < 0.1 * rows[0]["D"] and rows[-1]["train_loss"] < 0.5 * rows[0]["train_loss"]
     assert (tmp_path / "mine.html").stat().st_size > 10_000
     assert len(load_runs(tmp_path / "runs" / "mine")) == 5
+
+
+def test_the_example_claim_is_one():
+    from grokscope.experiments import base, clocks, rules
+    from grokscope.experiments.frozen import rule_hash
+
+    _, code = blocks(CONTRIBUTING, "python")
+    claim = eval(code, {**vars(base), **vars(clocks), **vars(rules)})
+    assert claim.name == "accelerates" and rule_hash(claim)
+    assert isinstance(claim.rule.rule, rules.Sooner)

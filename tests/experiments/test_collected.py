@@ -4,13 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import pytest
 
-from grokscope.analysis import DEFAULT, FIRST_TOUCH, Criterion, find_phases, run_times
+from grokscope.analysis import DEFAULT, FIRST_TOUCH, find_phases, run_times
 from grokscope.config import Log
-from grokscope.experiments import find_experiment
-from grokscope.experiments.collect import criterion_of, crossings, curves_from, measured, phases_from, run_rows, thin
-from grokscope.experiments.ledger import Ledger
+from grokscope.experiments.collect import (
+    criterion_of,
+    curves_from,
+    every_clock,
+    fall_time,
+    measured,
+    phases_from,
+    run_rows,
+    thin,
+)
 from grokscope.launch.local import train_all
 from grokscope.store import read_metrics
 from grokscope.store.results import Results, load_results, save_results
@@ -106,30 +112,20 @@ def test_results_that_do_not_say_are_those_of_the_first_touch(tmp_path):
     assert curves_from(results)[0].criterion == "test accuracy ≥ 99 %, first touch"
 
 
-@pytest.mark.parametrize(
-    ("criteria", "words"),
-    [
-        ([None, None], "test accuracy ≥ 99 %, first touch."),
-        (
-            [None, None, Criterion(), Criterion(threshold=0.95)],
-            "test accuracy ≥ 99 %, first touch; in si-fig4: test accuracy ≥ 99 %, held 100 epochs; "
-            "in si-fig5: test accuracy ≥ 95 %, held 100 epochs.",
-        ),
-    ],
-)
-def test_the_ledger_says_by_which_criterion(criteria, words):
-    found = [
-        (
-            find_experiment(f"si-fig{number}"),
-            Results({"criterion": criterion.to_dict()} if criterion else {}, pd.DataFrame(), pd.DataFrame()),
-        )
-        for number, criterion in enumerate(criteria, start=2)
-    ]
-    said = Ledger("full", found, []).criteria()
-    assert said == f"Time of grokking: {words} t_gen and τ_grok: the same at 95 %."
+def test_three_clocks_at_two_thresholds_and_more():
+    epochs = np.arange(0, 2001, 50)
+    test = np.select([epochs >= 800, epochs == 500, epochs >= 400], [1.0, 0.1, 0.97], 0.1)
+    table = pd.DataFrame({"epoch": epochs, "test_accuracy": test, "train_accuracy": np.where(epochs >= 100, 1.0, 0.0)})
+    found = every_clock(table, thresholds=(0.99, 0.95, 0.855))
+    assert [found[f"t_{clock}_99"] for clock in ("first", "held", "stable")] == [800, 800, 800]
+    assert [found[f"t_{clock}_95"] for clock in ("first", "held", "stable")] == [400, 550, 550]
+    assert (found["t_first_85_5"], found["t_mem_first_99"], found["t_mem_stable_95"]) == (400, 100, 100)
+    cut = every_clock(table[table["epoch"] <= 1000])
+    assert (cut["t_held_99"], cut["t_stable_99"], cut["t_stable_95"]) == (800, None, 550)
 
 
-def test_exactly_half_and_exactly_95_percent_count():
-    accuracy = np.array([0.1, 0.5, np.float32(0.95)])
-    table = pd.DataFrame({"epoch": [0, 10, 20], "D": [1.0, 0.01, 0.01], "test_accuracy": accuracy})
-    assert crossings(table) == {"t_condensed": 10, "t_half": 10, "lead": 0}
+def test_the_fall_of_d_is_the_first_evaluation_at_1_over_e():
+    table = pd.DataFrame({"epoch": [0, 10, 20, 30], "D": [1.0, 0.4, 0.36, 0.5]})
+    assert fall_time(table) == 20
+    assert fall_time(table.assign(D=[1.0, 0.9, 0.8, 0.7])) is None
+    assert fall_time(table.assign(D=0.0)) is None

@@ -9,9 +9,9 @@ import pytest
 
 from grokscope.experiments import base
 from grokscope.experiments.base import Claim, Experiment
-from grokscope.experiments.clauses import times
+from grokscope.experiments.clocks import Clock, times
 from grokscope.experiments.diverged import named_runs
-from grokscope.experiments.rules import never_groks, sooner
+from grokscope.experiments.rules import Custom, ShareAtMost, Sooner
 from grokscope.figures import accuracy_and_divergence, grokking_times
 
 WILD = {"optim.kind": "sgd", "optim.lr": 1e12}
@@ -25,10 +25,13 @@ def needs_numbers(runs):
 def toy(tiny, monkeypatch):
     """One arm trains, one diverges, one would start from the diverged one."""
     claims = [
-        Claim(name="never", statement="None groks.", rule="None does.", judge=never_groks(["plain", "wild"])),
-        Claim(name="sooner", statement="Sooner.", rule="log-rank", judge=sooner("wild", "plain")),
-        Claim(name="ticket", statement="Of a ticket.", rule="None does.", judge=never_groks(["ticket"])),
-        Claim(name="numbers", statement="A rule that needs numbers.", rule="None.", judge=needs_numbers),
+        Claim(name=name, statement="A statement.", rule=rule, text="In words.")
+        for name, rule in {
+            "never": ShareAtMost("wild", 0.9),
+            "sooner": Sooner("wild", "plain"),
+            "ticket": ShareAtMost("ticket", 0.1),
+            "numbers": Custom("numbers", needs_numbers),
+        }.items()
     ]
     ticket = {"ticket.kind": "magnitude", "ticket.run": "@wild"}
     made = Experiment(
@@ -54,9 +57,9 @@ def test_the_others_are_judged_and_the_diverged_ones_are_named(toy, run, tmp_pat
         "diverged, counted as not grokked: wild (seeds 0, 1); not trained, since what they start from diverged: ticket"
     )
     assert all(named in row["measured"] for row in rows.values())
-    assert rows["never"]["verdict"] == "holds" and rows["never"]["never"] == 4
-    assert rows["ticket"]["verdict"] == "not decided"
-    assert rows["numbers"]["verdict"] == "not decided"
+    assert "share of wild 0 %" in rows["never"]["measured"]
+    assert rows["ticket"]["verdict"] == "not tested"
+    assert rows["numbers"]["verdict"] == "cannot be told"
     assert rows["numbers"]["measured"].startswith("the rule cannot be applied (ValueError); ")
     assert "not trained: 2 runs of ticket, since those that they start from diverged\n" in err
     assert "probe features omits run " in err and "its weights are not finite" in err
@@ -70,7 +73,7 @@ def test_the_others_are_judged_and_the_diverged_ones_are_named(toy, run, tmp_pat
 
     code, out, err = run("claims", "--scale", "quick")
     assert code == 0, err
-    assert "toy-wild · never (quick)" in out and named in out
+    assert "toy-wild/never (quick)" in out and named in out
 
 
 def test_a_diverged_run_stays_at_risk_to_its_last_planned_epoch():
@@ -85,7 +88,7 @@ def test_a_diverged_run_stays_at_risk_to_its_last_planned_epoch():
             "t_grok": [200.0, np.nan, np.nan],
         }
     )
-    own = times(runs, "a")
+    own = times(runs, "a", Clock("t_grok"))
     assert own.time.tolist() == [200, 400, 400]
     assert named_runs(runs) == "a (seed 1)"
-    assert times(runs.assign(epoch=[300, 0, 400]), "a").time.tolist() == [200, 400, 400]
+    assert times(runs.assign(epoch=[300, 0, 400]), "a", Clock("t_grok")).time.tolist() == [200, 400, 400]

@@ -16,7 +16,7 @@ from grokscope.describe import entry
 from grokscope.errors import ConfigError
 from grokscope.experiments import all_experiments
 from grokscope.experiments.base import Experiment
-from grokscope.experiments.ledger import drawn_pictures
+from grokscope.experiments.drawing import drawn_pictures
 from grokscope.figures import figures
 from grokscope.report import chosen_pictures, standard_pictures
 from grokscope.store.results import Results

@@ -82,6 +82,7 @@ def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
     config = replace(configs_for(tiny, "adamw", prior)[0], model=Transformer(d=8, d_mlp=16, **MODELS[model]))
     loss, gradients = both(config)
     program = stacked([config, replace(config, seed=5)])
+    program._look_ahead()
     _, beta = program._scheduled()
     vmapped = torch.func.vmap(program.objective.loss)
     total = vmapped(program.weights, program.hyper, program.train, beta, program.step, program.seed)
@@ -92,6 +93,26 @@ def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
             torch.testing.assert_close(
                 own[0], plain, rtol=1e-4, atol=1e-6, msg=lambda text, name=name: f"{name}: {text}"
             )
+
+
+HEADS = [name for name, settings in MODELS.items() if settings.get("heads", 1) > 1]
+
+
+@pytest.fixture
+def heads_apart(monkeypatch):
+    """As on a GPU: each head pools its own values, and W_O mixes them afterwards."""
+    monkeypatch.setattr("grokscope.models.fused.usable_on", lambda device: True)
+    assert Transformer(d=8, heads=2).pools_heads(CPU)
+
+
+@pytest.mark.parametrize("model", HEADS)
+def test_heads_that_pool_apart_compute_the_same_loss(tiny, model, heads_apart):
+    test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, "kl")
+
+
+@pytest.mark.parametrize("model", HEADS)
+def test_heads_that_pool_apart_measure_the_same(tiny, model, heads_apart):
+    test_what_is_measured_is_the_same(tiny, model)
 
 
 @pytest.mark.parametrize("model", list(MODELS))
@@ -109,7 +130,7 @@ def test_what_is_measured_is_the_same(tiny, model):
 
 KERNELS = """
 import os, torch
-from grokscope.ops import readout_batched
+from grokscope.ops import query_attention, query_attention_batched, readout_batched
 from grokscope.ops.normalise import Normalise
 from grokscope.ops.triton import adamw, errors, normalise, products, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
@@ -131,8 +152,8 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
     loss = of_one(mean_cross_entropy)(*leaves, labels, *p)
     wanted = (loss, *torch.autograd.grad(loss.sum(), leaves))
     own, q, right_ones = [leaf.detach().to(place) for leaf in leaves], Plan(*(t.to(place) for t in p)), labels.to(place)
-    for pair in (0, 1):
-        readout.HOW[torch.float32][1]["PAIR"] = pair
+    for few in (0, 32):  # the programs of many runs, and of few
+        readout.FEW = few
         for a, b in zip(readout.loss_and_gradients(own[0], own[1], q, *own[2:], right_ones, scale), wanted):
             close(a, b)
     still = [leaf.detach() for leaf in leaves]
@@ -172,6 +193,23 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
     losses, correct = errors.answer_errors_(filled, right_ones, classes, 0.5, True)
     close(losses, each.detach()), close(correct, (logits.argmax(-1) == labels).float()), close(filled[..., :classes], slope)
     assert not filled[..., classes:].any()
+for runs, tokens, length, examples, d in ((2, 7, 3, 40, 8), (1, 4, 5, 150, 16)):
+    p = plan(torch.randint(0, tokens, (runs, examples, length)), tokens, length)
+    shapes = ((tokens, d), (length, d), (d, d), (d, d), (d, d))
+    leaves = [torch.randn(runs, *shape).requires_grad_() for shape in shapes]
+    weights = dict(zip(("W_E", "W_pos", "W_Q", "W_K", "W_V"), leaves))
+    wanted = query_attention.attend(weights, p)
+    push = [torch.randn_like(t) for t in wanted]
+    own, q = [leaf.detach().to(place) for leaf in leaves], Plan(*(t.to(place) for t in p))
+    found, kept = query_attention_batched.attend(*own, q)
+    for a, b in zip(found, wanted):
+        close(a, b.detach())
+    for given in ((1, 1, 1, 1), (1, 0, 0, 1), (0, 1, 0, 1), (0, 0, 0, 1)):
+        total = sum((t * p).sum() for t, p, there in zip(wanted, push, given) if there)
+        slopes = torch.autograd.grad(total, leaves, retain_graph=True, allow_unused=True, materialize_grads=True)
+        to = tuple(p.to(place) if there else None for p, there in zip(push, given))
+        for a, b in zip(query_attention_batched.attend_backward(tuple(own), kept, q, *found[:2], to), slopes):
+            assert (a.cpu() - b).norm() <= loose * b.norm() + 1e-6
 numbers = dict(weight_decay=[0.0, 1.0], beta1=[0.9, 0.0], beta2=[0.999, 0.9], eps=[1e-8, 1e-3])
 numbers = {name: torch.tensor(values) for name, values in numbers.items()}
 w, g, m, s = (torch.rand(2, 1100) for _ in range(4))

@@ -32,3 +32,19 @@ def test_the_last_evaluation_alone_is_not_held(tiny):
     assert judged(config, [0.1, 0.5, 1.0])[-1] == "done"
     assert judged(config, [0.1, 1.0, 1.0])[-1] == "grokked"
     assert judged(replace(config, stop=Stop(accuracy=0.99, window=0)), [0.1, 0.5, 1.0])[-1] == "grokked"
+
+
+def test_an_extended_run_trains_on_for_as_long_as_it_took(tiny):
+    config = replace(tiny, epochs=10_000, stop=Stop(accuracy=0.99, window=100, extend=1.0))
+    verdicts = judged(config, [0.1] * 8 + [1.0] * 20)  # reached at epoch 400
+    assert verdicts.index("grokked") == 16
+    fallen = judged(config, [0.1] * 8 + [1.0] * 7 + [0.5] + [1.0] * 40)  # falls at 750, holds from 800
+    assert fallen.index("grokked") == 32
+    early = judged(config, [0.1] + [1.0] * 5)  # the window still has to be filled
+    assert early.index("grokked") == 3
+
+
+def test_without_an_extension_the_id_is_the_old_one(tiny):
+    exact = replace(tiny, exact=True)
+    assert "extend" not in exact.identity()["stop"]
+    assert replace(exact, stop=replace(exact.stop, extend=1.0)).id != exact.id

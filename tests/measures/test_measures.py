@@ -8,7 +8,9 @@ import torch
 from grokscope.config import RunConfig
 from grokscope.fleet.data import lane_data
 from grokscope.fleet.program import Program
-from grokscope.measures import measures
+from grokscope.measures import View, measures
+from grokscope.measures.base import Side
+from grokscope.models import Output
 from grokscope.models.transformer import Transformer
 from grokscope.optim.adamw import AdamW
 from grokscope.tasks.modular import Modular
@@ -126,6 +128,25 @@ def test_entropy_of_each_head(small):
     assert table["entropy"][0] == pytest.approx(sum(both) / 2, rel=1e-5)
     assert both[0] != pytest.approx(both[1], rel=1e-4)
     assert not any(name.startswith("entropy_head") for name in program_of(small).evaluate())
+
+
+def test_mass_of_the_head_that_has_most(small):
+    """Two heads that each see one operand cover both together, though neither does alone."""
+    config = replace(small, model=Transformer(d=8, d_mlp=16, heads=2))
+    logits = torch.full((4, 2, 5), -9.0)
+    logits[:, 0, 0] = logits[:, 1, 1] = 9.0
+    log_attention = torch.log_softmax(logits, -1)
+    out = Output(torch.zeros(4, 7), log_attention.exp(), log_attention, logits)
+    informative = config.task.split(0).test.informative[:4]
+    side = Side(out, torch.zeros(4), torch.zeros(()), torch.zeros(4, dtype=torch.long), informative)
+    found = measures.get("attention")(View({}, {}, side, side, torch.zeros(())))
+    assert found["mass_mean"].item() == pytest.approx(0.5, abs=1e-4)
+    assert found["mass_best_head"].item() == pytest.approx(0, abs=1e-4)
+    both = torch.log_softmax(torch.tensor([[9.0, 9.0, -9, -9, -9], [0.0] * 5]).expand(4, 2, 5), -1)
+    side = side._replace(out=Output(torch.zeros(4, 7), both.exp(), both, both))
+    found = measures.get("attention")(View({}, {}, side, side, torch.zeros(())))
+    assert found["mass_best_head"].item() == pytest.approx(0.5, abs=1e-4)
+    assert "mass_best_head" not in program_of(small).evaluate()
 
 
 def test_every_measure_gives_finite_numbers_for_next_token_tasks():

@@ -68,6 +68,17 @@ def test_initial_weights_have_the_paper_s_scale():
         assert drawn[name].std().item() == pytest.approx(2 / math.sqrt(d_in), rel=0.02)
 
 
+def test_kaiming_s_rule_is_for_the_embedding_alone():
+    shape = Modular(p=67, distractors=0, pairs="unordered", train_fraction=0.5).shape
+    normal, kaiming = (
+        EmbeddingMLP(embed_init=rule).init(shape, stream(0, "weights")) for rule in ("normal", "kaiming")
+    )
+    torch.testing.assert_close(kaiming["W_E"], math.sqrt(2) * normal["W_E"])
+    assert all(torch.equal(kaiming[name], normal[name]) for name in ("W_in", "W_out", "W_U"))
+    torch_s = torch.nn.init.kaiming_normal_(torch.empty(500, 67), nonlinearity="relu")
+    assert kaiming["W_E"].std().item() == pytest.approx(torch_s.std().item(), rel=0.02)
+
+
 def test_it_reads_tokens_only():
     with pytest.raises(ConfigError) as error:
         MODEL.check_task(Polynomial().shape)

@@ -20,13 +20,13 @@ PAIRS = Modular(p=7, distractors=0)
 LONGER = Modular(p=7, distractors=2, alphabet=3)
 
 
-def setup(task=PAIRS):
+def setup(task=PAIRS, model=MODEL):
     shape = task.shape
     generator = stream(0, "weights")
     # biases too: at zero they would hide a mistake
     weights = {
         name: torch.randn(p.shape, generator=generator, dtype=torch.double).requires_grad_()
-        for name, p in MODEL.parameters(shape).items()
+        for name, p in model.parameters(shape).items()
     }
     examples = task.split(0).train
     return weights, plan(examples.inputs, shape.vocabulary, shape.length), examples
@@ -34,24 +34,27 @@ def setup(task=PAIRS):
 
 def plain(weights, tokens):
     """App. B.2, every position attending to itself and those before it; logits at the last one."""
-    x = weights["W_E"][tokens] + weights["W_pos"]
+    x = weights["W_E"][tokens] + weights.get("W_pos", 0)
     q, k, v = (x @ weights[name] for name in ("W_Q", "W_K", "W_V"))
     logits = q @ k.mT / math.sqrt(x.shape[-1])
     future = torch.ones_like(logits, dtype=torch.bool).triu(1)
     attention = torch.softmax(logits.masked_fill(future, -math.inf), -1)
     h = attention @ v
     x = x + h @ weights["W_O"]
-    x = x + torch.relu(x @ weights["W_in"] + weights["b_in"]) @ weights["W_out"] + weights["b_out"]
+    x = x + torch.relu(x @ weights["W_in"] + weights.get("b_in", 0)) @ weights["W_out"] + weights.get("b_out", 0)
     return (x @ weights["W_U"])[:, -1], attention[:, -1], logits[:, -1], h[:, -1], v
 
 
+@pytest.mark.parametrize("without", [(), ("positions",), ("biases",), ("positions", "biases")], ids=str)
 @pytest.mark.parametrize("task", [PAIRS, LONGER], ids=["pairs", "among distractors"])
-def test_equals_the_equations_on_the_operands_alone(task):
-    weights, p, examples = setup(task)
-    out = MODEL.forward(weights, p, detail=True)
+def test_equals_the_equations_on_the_operands_alone(task, without):
+    model = TicketTransformer(d=6, d_mlp=9, **dict.fromkeys(without, False))
+    weights, p, examples = setup(task, model)
+    assert ("W_pos" in weights, "b_in" in weights) == ("positions" not in without, "biases" not in without)
+    out = model.forward(weights, p, detail=True)
     answer, attention, logits, h, v = plain(weights, examples.inputs[:, :-1])
     torch.testing.assert_close(out.logits, answer)
-    torch.testing.assert_close(MODEL.forward(weights, p).logits, answer)
+    torch.testing.assert_close(model.forward(weights, p).logits, answer)
     torch.testing.assert_close(out.attention[:, 0, :-1], attention)
     torch.testing.assert_close(out.attention_logits[:, 0, :-1], logits)
     torch.testing.assert_close(out.pooled[:, 0], h)

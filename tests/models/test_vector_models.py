@@ -39,6 +39,20 @@ def test_mlp_equals_a_plain_module(depth, biases):
     assert len(weights) == (2 * depth if biases else depth)
 
 
+def test_mlp_of_different_widths():
+    model = MLP(widths=(4, 7, 3), biases=False)
+    shapes = {name: p.shape for name, p in model.parameters(SIGNS).items()}
+    assert shapes == {"W_1": (6, 4), "W_2": (4, 7), "W_3": (7, 3), "W_4": (3, 2)}
+    weights = {name: torch.randn(shape, generator=stream(0, name)) for name, shape in shapes.items()}
+    x = torch.randn(5, 6, generator=stream(0, "x"))
+    h = torch.relu(torch.relu(torch.relu(x @ weights["W_1"]) @ weights["W_2"]) @ weights["W_3"])
+    torch.testing.assert_close(model.forward(weights, x).logits, h @ weights["W_4"])
+    for wrong, field in (({"widths": (4, 0)}, "widths"), ({"widths": (4,), "depth": 3}, "depth")):
+        with pytest.raises(ConfigError) as error:
+            MLP(**wrong).check()
+        assert error.value.field == field
+
+
 def test_mlp_scale_of_initial_weights():
     drawn = MLP(depth=3, width=300, kappa=4.0).init(SIGNS._replace(features=400), stream(0, "weights"))
     assert drawn["W_1"].std().item() == pytest.approx(4 / math.sqrt(400), rel=0.02)

@@ -82,7 +82,8 @@ from grokscope.ops.triton import lookup as kernels
 from grokscope.ops import lookup as plain
 torch.manual_seed(0)
 close = torch.testing.assert_close
-for runs, examples, length, vocabulary, width in ((2, 20, 4, 5, 5), (3, 33, 1, 2, 1), (1, 3, 5, 4, 16)):
+kernels.LONG = 1  # so that some rows are long
+for runs, examples, length, vocabulary, width in ((2, 20, 4, 5, 5), (3, 33, 1, 2, 1), (1, 3, 5, 4, 16), (2, 330, 2, 3, 16)):
     p = plain.plan(torch.randint(0, vocabulary, (runs, examples, length)), vocabulary, length)
     table, weight = torch.randn(runs, vocabulary * length, width), torch.rand(runs, examples, length)
     grad, reads = torch.randn(runs, examples, width), torch.randn(runs, examples * length, width)
@@ -112,6 +113,20 @@ for runs, examples, length, vocabulary, width in ((2, 20, 4, 5, 5), (3, 33, 1, 2
         )
         for ours, by_hand in zip(found, wanted, strict=True):
             close(ours[i], by_hand)
+    if width == 16:  # four heads, each with weights of its own
+        each = torch.rand(runs, examples, 4, length)
+        heads = (
+            kernels.pool_forward(table, each, p.row),
+            kernels.pool_weight_backward(grad, table, p.row, 4),
+            kernels.row_sums(grad, p.order, p.starts, each, length),
+        )
+        for i in range(runs):
+            own, t, w = plain.Plan(*(part[i] for part in p)), table[i].requires_grad_(), each[i].requires_grad_()
+            wanted = plain.pool_heads(t, w, own)
+            close(heads[0][i], wanted.detach())
+            slopes = torch.autograd.grad((wanted * grad[i]).sum(), (w, t))
+            close(heads[1][i], slopes[0]), close(heads[2][i], slopes[1])
+            table = table.detach()
     alone = plain.Plan(*(part[0] for part in p))
     close(kernels.pool_forward(table[0], weight[0], alone.row), found[1][0])
     close(kernels.row_sums(grad[0], alone.order, alone.starts, weight[0], length), found[3][0])

@@ -5,14 +5,19 @@ import math
 import pytest
 import torch
 
+from grokscope.config import RunConfig
 from grokscope.errors import ConfigError
+from grokscope.fleet.data import batch_of, with_plan
+from grokscope.fleet.forward import Forward
 from grokscope.models import Output
+from grokscope.models.transformer import Transformer
 from grokscope.priors.base import pooled_log_attention
 from grokscope.priors.constraints import Constraints
 from grokscope.priors.entropy import Entropy
 from grokscope.priors.kl import KL
 from grokscope.priors.noise import Noise
 from grokscope.priors.sparsity import Sparsity
+from grokscope.priors.support_size import SupportSize
 from grokscope.randomness import Key
 from grokscope.tasks import Examples
 from grokscope.tasks.modular import Modular
@@ -111,6 +116,63 @@ def test_noise_has_the_size_of_the_kl_gradient_and_changes_every_step():
     torch.testing.assert_close(gradients[0][:, 0].norm(dim=-1), wanted)
     assert torch.equal(gradients[0], gradients[1])
     assert not torch.allclose(gradients[0], gradients[2])
+
+
+def test_support_size_by_hand():
+    """Two of five positions matter: log 2 is wanted; uniform attention has log 5, one token has 0, the oracle is at the optimum."""
+    target = KL().target_for(EXAMPLES, 0)
+    penalty = {
+        name: SupportSize().penalty(output(torch.tensor([[logits]])), target, KEY).item()
+        for name, logits in {
+            "uniform": [0.0, 0, 0, 0, 0],
+            "one": [50.0, 0, 0, 0, 0],
+            "oracle": [50.0, 50, 0, 0, 0],
+            "two others": [0.0, 0, 50, 50, 0],
+        }.items()
+    }
+    assert penalty["uniform"] == pytest.approx(math.log(5 / 2))
+    assert penalty["one"] == pytest.approx(math.log(2))
+    assert penalty["oracle"] == pytest.approx(0, abs=1e-6)
+    assert penalty["two others"] == pytest.approx(0, abs=1e-6)
+
+
+def test_noise_shared_by_all_examples_has_the_size_of_the_kl_gradient_in_each_and_in_their_mean():
+    target = KL().target_for(Examples(None, None, INFORMATIVE.expand(400, 5)), 0)
+    sizes = {"example": [], "step": []}
+    for drawn, found in sizes.items():
+        for step in range(200):
+            out = output(torch.zeros(400, 1, 5).requires_grad_())
+            key = Key(torch.tensor(3), torch.tensor(step))
+            penalty = Noise(drawn=drawn).penalty(out, target, key)
+            (gradient,) = torch.autograd.grad(penalty, out.attention_logits)
+            each = 400 * gradient[:, 0].norm(dim=-1)
+            torch.testing.assert_close(each, (out.attention[:, 0] - target).norm(dim=-1).detach())
+            found.append(gradient.sum(0))
+    kl = (output(torch.zeros(400, 1, 5)).attention[:, 0] - target).mean(0).norm()
+    mean_size = {drawn: torch.stack([g.norm() for g in found]).mean() for drawn, found in sizes.items()}
+    assert mean_size["step"] == pytest.approx(kl.item(), rel=1e-5)
+    assert mean_size["example"] < kl / 10  # drawn for each example it cancels in the mean
+    drift = torch.stack(sizes["step"]).mean(0).norm()
+    assert drift < kl / 4  # over the steps it has no direction
+
+
+def test_noise_on_the_query_and_key_matrices_is_as_large_as_the_gradient_of_kl():
+    config = RunConfig(task=Modular(p=23, alphabet=8), model=Transformer(d=32, d_mlp=64), precision="float32")
+    split = config.task.split(0).train
+    weights = config.model.init(config.task.shape, torch.Generator().manual_seed(0))
+    weights = {name: weight.requires_grad_() for name, weight in weights.items()}
+    batch = with_plan(batch_of(config, split), config.task.shape.vocabulary, config.task.shape.length)
+    target = KL().target_for(split, 0)
+
+    def sizes(prior, step):
+        out = Forward(config)(weights, batch)
+        penalty = prior.penalty(out, target, Key(torch.tensor(3), torch.tensor(step)))
+        return torch.stack([g.norm() for g in torch.autograd.grad(penalty, [weights["W_Q"], weights["W_K"]])])
+
+    kl = sizes(KL(), 0)
+    noise = {d: torch.stack([sizes(Noise(drawn=d), step) for step in range(50)]).mean(0) for d in ("example", "step")}
+    assert (noise["step"] / kl > 0.5).all() and (noise["step"] / kl < 1.5).all()
+    assert (noise["example"] / kl < 0.2).all()
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ VARIANTS = [
     ("modular", {"op": "/", "placement": "random", "test_distractors": 5}),
     ("modular", {"op": "/ or -"}),
     ("modular", {"pairs": "unordered", "distractors": 0}),
+    ("modular", {"op": "-", "pairs": "a>=b", "distractors": 0}),
     ("modular", {"p": 401, "train_size": 50}),
     ("k-addition", {"p": 113, "test_size": 30}),
     ("parity", {"n": 40, "k": 3}),

@@ -65,6 +65,17 @@ def test_the_ops_that_may_have_unordered_pairs_are_those_that_commute(op: str) -
     assert torch.equal(OPS[op](a, b, 7), OPS[op](b, a, 7)) == (op in COMMUTES)
 
 
+def test_subtraction_of_the_smaller_operand() -> None:
+    task = Modular(p=5, op="-", pairs="a>=b", distractors=0, train_fraction=0.5)
+    train, test = (side for side in task.split(0)[:2])
+    rows = torch.cat([train.inputs, test.inputs])[:, :2].tolist()
+    labels = torch.cat([train.labels, test.labels]).tolist()
+    assert sorted(map(tuple, rows)) == [(a, b) for a in range(5) for b in range(a + 1)]
+    assert labels == [a - b for a, b in rows]
+    with pytest.raises(ConfigError, match="division excludes"):
+        Modular(p=5, op="/", pairs="a>=b").check()
+
+
 def test_unordered_pairs_are_each_pair_once() -> None:
     task = Modular(p=5, pairs="unordered", distractors=0, train_fraction=0.5)
     pairs = [tuple(row) for part in task.split(0) for row in part.inputs[:, :2].tolist()]

@@ -70,6 +70,38 @@ def test_trained_weights_decay_and_scores_do_not(tiny):
     assert ratio.std() < 1e-4 and ratio.mean() < 1
 
 
+@pytest.mark.parametrize("weights", ["frozen", "trained"])
+def test_scores_decay_at_their_own_rate(tiny, weights):
+    """With a learning rate too small for gradients to show beside the decay, scores shrink by (1 − lr·decay) per step."""
+    program, start = program_with(tiny, weights=weights, lr=1e-6, decay=1e5)
+    before = {name: w.clone() for name, w in program.layout.cut(program.flat).items()}
+    for _ in range(2):
+        program.train_epoch()
+    after = program.layout.cut(program.flat)
+    for name in start:
+        torch.testing.assert_close(after[f"score/{name}"], 0.9**2 * before[f"score/{name}"], rtol=0, atol=5e-6)
+        assert torch.equal(after[name], before[name]) == (weights == "frozen")
+
+
+def test_ranking_by_magnitude_keeps_large_negative_scores_and_turns_their_gradient():
+    ticket = EdgePopup(run="r", rate=0.5, rank_by="magnitude")
+    scores = torch.tensor([[-3.0, 0.1], [2.0, -0.2]], requires_grad=True)
+    weight = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    kept = ticket.effective({"W": weight, "score/W": scores})["W"]
+    assert kept.tolist() == [[1.0, 0.0], [3.0, 0.0]]
+    kept.sum().backward()
+    assert scores.grad.tolist() == [[-1.0, 2.0], [3.0, -4.0]]
+    signed = EdgePopup(run="r", rate=0.5).effective({"W": weight, "score/W": scores.detach()})["W"]
+    assert signed.tolist() == [[0.0, 2.0], [3.0, 0.0]]
+
+
+def test_tickets_that_decay_or_rank_differently_do_not_share_a_program():
+    same = EdgePopup(run="r").structure()
+    assert same != EdgePopup(run="r", decay=1.0).structure() != EdgePopup(run="r", rank_by="magnitude").structure()
+    with pytest.raises(ConfigError, match="below 0"):
+        EdgePopup(run="r", decay=-1.0).check()
+
+
 def test_measures_see_the_subnetwork(tiny):
     program, start = program_with(tiny, rate=0.5, scores="magnitude")
     table = program.evaluate()

@@ -115,3 +115,12 @@ def test_the_command_shows_one() -> None:
 def test_the_command_says_what_it_does_not_know() -> None:
     result = run("unheard-of")
     assert result.returncode == 2 and result.stderr.count("\n") == 1 and "unheard-of" in result.stderr
+
+
+def test_the_page_says_that_formulas_are_restored_and_what_fails_in_that_form_only() -> None:
+    top, refuted, restored, *_ = PAGE.read_text().split("\n## ")
+    assert "the formulas are restored" in top
+    assert re.findall(r"^\| \[(.*?)\]", refuted, re.MULTILINE) == ["28", "5, 40", "52"]
+    assert restored.startswith("Not true in the form restored here")
+    assert [number in restored for number in ("[50, Lemma D.1]", "[7, 53]", "[Prop. B.2, AdamW]")] == [True] * 3
+    assert not any(e.refuted and e.fails_as_restored for e in all_equations())

@@ -35,8 +35,10 @@ class Sample(NamedTuple):
     """Whether it grokked; False is censored."""
 
     def censored(self) -> CensoredData:
-        """The same for SciPy."""
-        return CensoredData(uncensored=self.time[self.grokked], right=self.time[~self.grokked])
+        """The same for SciPy, which takes no infinite time: such a run is censored after all others instead."""
+        finite = self.time[np.isfinite(self.time)]
+        right = np.where(np.isfinite(self.time), self.time, finite.max(initial=0.0) + 1.0)
+        return CensoredData(uncensored=self.time[self.grokked], right=right[~self.grokked])
 
 
 def sample(t_grok: Sequence[float | None] | ArrayLike, last_epoch: ArrayLike) -> Sample:

@@ -143,6 +143,23 @@ class Times:
         return cls(**{name: plain[name] for name in TIMES})
 
 
+_ENDS: tuple[ClockName, ...] = ("first", "stable")
+STABLE_FACTOR = 2
+"""A run shows a stable accuracy if it was trained for at least this many times the epochs to the first crossing."""
+
+
+def stable_time(epochs: ArrayLike, accuracy: ArrayLike, threshold: float, window: int = DEFAULT.window) -> int | None:
+    """The epoch from which `accuracy` never fell below the threshold until the end; None if it did not stay there for `window`
+    epochs, or if the run ended before it was trained on, after the first crossing, for as long again."""
+    import numpy as np
+
+    epoch = np.asarray(epochs)
+    first, last = (Criterion(threshold=threshold, clock=clock).time(epoch, accuracy) for clock in _ENDS)
+    if first is None or last is None:
+        return None
+    return last if epoch[-1] >= max(STABLE_FACTOR * first, last + window) else None
+
+
 TIMES = tuple(field.name for field in fields(Times))
 """Names of the times of a run."""
 

@@ -107,6 +107,8 @@ def _print(info: RunInfo, found: Audit) -> None:
 def _summary(audits: Sequence[Audit]) -> None:
     from rich.table import Table
 
+    from ..papers.structural_inference.audit import proportionality
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for header in ("statement", *COLOURS):
         table.add_column(header, justify="left" if header == "statement" else "right")
@@ -115,7 +117,10 @@ def _summary(audits: Sequence[Audit]) -> None:
         counts = [str(outcomes.count(outcome) or "") for outcome in COLOURS]
         table.add_row(f"{statements[0].number}: {statements[0].name}", *counts)
     print(f"all {len(audits)} runs")
+    together = proportionality(audits)
+    table.add_row(f"{together.number}: {together.name}", *("1" if o == together.outcome else "" for o in COLOURS))
     _show(table)
+    print(f"{together.number}, {together.name}: {together.text}")
 
 
 def _show(table: object) -> None:

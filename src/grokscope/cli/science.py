@@ -12,6 +12,7 @@ import typer
 
 from ..errors import ConfigError, StoreError
 from .app import Again, Device, Json, Lanes, Quiet, app
+from .collecting import Collector, collected
 from .printing import to_json
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..config import RunConfig
     from ..experiments import Experiment
     from ..experiments.base import Scale
+    from ..experiments.ledger import Ledger
     from ..fleet import TrainingStats
     from ..store import RunInfo
     from ..store.results import Results as Stored
@@ -71,11 +73,12 @@ def reproduce(
     import pandas as pd
 
     from ..experiments.collect import training_totals
-    from ..experiments.ledger import draw, rulings
+    from ..experiments.drawing import draw
+    from ..experiments.ledger import rulings
     from ..fleet import TrainingStats
     from ..launch.precision import auto_precision
     from ..ops.devices import resolve_device
-    from ..store.results import save_results
+    from ..store.results import load_results, save_results
     from .session import print_stats
 
     chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
@@ -88,15 +91,22 @@ def reproduce(
     everything = [one for some in asked.values() for one in some]
     begin, before = time.perf_counter(), 0 if again else _steps(everything, runs)
     spent_on = TrainingStats()
-    stored = _train(everything, runs, device, lanes, again, quiet or as_json, spent_on)
+    collector = Collector(scale, runs, results)
+    # one step of every arm of a priced experiment is timed, on a device that does nothing else
+    beside = {} if again else {one.name: asked[one.name] for one in chosen if not one.priced}
+    with collector.watching(beside):
+        stored = _train(everything, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
-    rows, drawn = [], []
+    rows, drawn, finished = [], [], []
     for experiment in chosen:
-        kept = _collect(experiment, scale, asked[experiment.name], stored, device)
+        kept = load_results(results, experiment.name, scale) if collector.has(experiment.name) else None
         if kept is None:
-            print(f"{experiment.name}: no run could be trained", file=sys.stderr)
-            continue
-        drawn.append((experiment, kept, save_results(results, kept)))
+            kept = _collect(experiment, scale, asked[experiment.name], stored, device)
+            if kept is None:
+                print(f"{experiment.name}: no run could be trained", file=sys.stderr)
+                continue
+            drawn.append((experiment, kept, save_results(results, kept)))
+        finished.append(kept)
         rows += (own := rulings(experiment, kept))
         if not as_json:
             _print(own)
@@ -105,9 +115,9 @@ def reproduce(
         print(to_json(rows))
         print_stats(spent_on, as_json)
         return
-    if not drawn:
+    if not finished:
         return
-    total = training_totals(pd.concat([kept.runs for _, kept, _ in drawn]))
+    total = training_totals(pd.concat([kept.runs for kept in finished]))
     print_stats(spent_on, as_json)
     print(f"\n{now:,} optimizer steps taken in {spent:,.0f} seconds.")
     print(
@@ -164,31 +174,14 @@ def _collect(
     experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str
 ) -> Stored | None:
     """The results of one experiment; None if none of its runs could be trained."""
-    from .. import __version__
-    from ..analysis import DEFAULT
-    from ..experiments.collect import probe_tables, run_rows, training_totals
-    from ..experiments.diverged import NOT_TRAINED
-    from ..store.results import Results as Stored
-
-    every = [arm for arm, _ in asked]
-    asked = [(arm, config) for arm, config in asked if config.id in stored]
-    if not asked:
+    own = [(arm, stored[config.id]) for arm, config in asked if config.id in stored]
+    if not own:
         return None
-    arms, own = [arm for arm, _ in asked], [stored[config.id] for _, config in asked]
-    lost = [arm for arm in dict.fromkeys(every) if arm not in arms]
-    table, curves = run_rows(own, arms, DEFAULT)
+    kept = collected(experiment, scale, [arm for arm, _ in asked], own)
     if experiment.priced:
-        table = _price(table, asked, device)
-    about = {
-        "experiment": experiment.name,
-        "scale": scale,
-        "version": __version__,
-        "device": own[0].manifest.get("device", ""),
-        "criterion": DEFAULT.to_dict(),
-        **training_totals(table),
-        **({NOT_TRAINED: lost} if lost else {}),
-    }
-    return Stored(about, table, curves, probe_tables(experiment.probes, own, arms))
+        trained = [(arm, config) for arm, config in asked if config.id in stored]
+        kept = kept._replace(runs=_price(kept.runs, trained, device))
+    return kept
 
 
 def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
@@ -206,7 +199,13 @@ def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
 def claims(
     results: Results = Path("results"),
     scale: Annotated[str, typer.Option(help="Scale of the results: full or quick.", metavar="full | quick")] = "full",
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page docs/claims.md.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Compare docs and README beside DIR with the results; exit code 1 if they disagree."
+        ),
+    ] = False,
     pictures: Annotated[
         Path | None, typer.Option("--pictures", metavar="DIR", help="Also redraw every figure into DIR.")
     ] = None,
@@ -219,26 +218,18 @@ def claims(
 
     Results that are damaged or stale are named on stderr and omitted; the exit code is 0 as long as any can be shown.
     """
+    from ..experiments.claims_page import claims_page
     from ..experiments.clauses import KEY
-    from ..experiments.ledger import as_markdown, draw, load_ledger
+    from ..experiments.drawing import draw
+    from ..experiments.ledger import load_ledger
 
     if scale not in ("full", "quick"):
         raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
     ledger = load_ledger(results, scale)  # type: ignore[arg-type]
-    if ledger.stale:
-        print(
-            f"skipped, stored results are stale: {', '.join(ledger.stale)}; run grokscope reproduce",
-            file=sys.stderr,
-        )
-    for name, problem in ledger.damaged.items():
-        scale_option = " --full" if scale == "full" else ""
-        print(
-            f"{name} omitted: {problem}; `grokscope reproduce {name}{scale_option}` stores it again from its runs",
-            file=sys.stderr,
-        )
+    _print_omitted(ledger)
     if not ledger.found and ledger.damaged:
         raise StoreError(f"{results}: none of the {scale} results can be read")
-    if not ledger.found:
+    if not ledger.found and not ledger.stale:
         raise ConfigError("--results", f"{results} contains no {scale} results yet; run grokscope reproduce")
     rows = ledger.rows()
     if pictures:
@@ -249,20 +240,51 @@ def claims(
         from .session import command_line
 
         save_file(output, gallery(ledger, rows, command_line()))
-    if as_json:
+    if check:
+        _check_pages(ledger, rows, results)
+    elif as_json:
         print(to_json(rows))
     elif markdown:
-        print(as_markdown(ledger, rows), end="")
+        print(claims_page(ledger, rows), end="")
     else:
         _print(rows)
-        print(f"\n{ledger.summary()}\n{ledger.criteria()}\n{KEY}")
+        print(f"\n{ledger.summary()}\n{KEY.replace('*', '')}")
+
+
+def _print_omitted(ledger: Ledger) -> None:
+    """Name results that are stale or damaged on stderr."""
+    if ledger.stale:
+        print(
+            f"skipped, stored results are stale: {', '.join(ledger.stale)}; run grokscope reproduce",
+            file=sys.stderr,
+        )
+    scale_option = " --full" if ledger.scale == "full" else ""
+    for name, problem in ledger.damaged.items():
+        print(
+            f"{name} omitted: {problem}; `grokscope reproduce {name}{scale_option}` stores it again from its runs",
+            file=sys.stderr,
+        )
+
+
+def _check_pages(ledger: Ledger, rows: Sequence[dict[str, Any]], results: Path) -> None:
+    """Print what the pages beside the results, and the list of pending experiments, say otherwise; exit code 1 if anything."""
+    from ..experiments.check_pages import disagreements
+    from ..experiments.pending import missing
+
+    problems = [*disagreements(ledger, rows, results.resolve().parent), *missing(ledger, results)]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        raise typer.Exit(1)
+    print(f"{len(rows)} verdicts agree with the pages.")
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
-        print(f"\n{row['experiment']} · {row['claim']} ({row['scale']})\n  {row['statement']}\n  → {row['verdict']}")
+        when = f" ({row['when']})" if row["when"] else ""
+        print(f"\n{row['id']} ({row['scale']})\n  {row['statement']}\n  → {row['verdict']}{when}")
         if row["reported"]:
             print(f"    the paper: {row['reported']}")
         for line in row["measured"].splitlines():
             print(f"    {line}")
-        print(f"  test: {row['test']}\n  rule: {row['rule']}")
+        print(f"  test: {row['test'] or 'none'}\n  rule: {row['rule']}")

@@ -40,6 +40,8 @@ def equations(
             print(f"    tightest ratio found: {row['tightest_ratio']:.4g}")
         if row["refuted"]:
             print(f"    not true as stated: {row['refuted']}")
+        if row["fails_as_restored"]:
+            print(f"    not true in the form restored here: {row['fails_as_restored']}")
         print("    used by: " + (", ".join(row["used_by"]) or "tests only"))
         print("    tested: " + "\n            ".join(row["tested"]))
 

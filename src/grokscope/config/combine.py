@@ -32,4 +32,8 @@ def _both_logs(a: Log, b: Log) -> Log:
 
 def _later_stop(a: Stop, b: Stop) -> Stop:
     never = not a.accuracy or not b.accuracy
-    return Stop(accuracy=0.0 if never else max(a.accuracy, b.accuracy), window=max(a.window, b.window))
+    return Stop(
+        accuracy=0.0 if never else max(a.accuracy, b.accuracy),
+        window=max(a.window, b.window),
+        extend=max(a.extend, b.extend),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..settings import Settings, require
+from ..settings import Settings, require, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,15 @@ class Stop(Settings):
     """Test accuracy that counts as generalised; 0 always trains to the last epoch."""
     window: int = 100
     """Epochs for which it must hold before the run stops."""
+    extend: float = setting(0.0, since=2)
+    """How much longer it must hold, as a multiple of the epochs before: with 1, a run that generalised at epoch 2,000 stops at
+    4,000 if its accuracy held until then. The clock "stable" needs 1 or more."""
 
     def check(self) -> None:
         require(0 <= self.accuracy <= 1, "accuracy", f"{self.accuracy} is outside [0, 1]")
         require(self.window >= 0, "window", f"{self.window} is below 0")
+        require(0 <= self.extend <= 100, "extend", f"{self.extend:g} is outside [0, 100]")
+
+    def required(self, since: int) -> float:
+        """Epochs for which an accuracy reached at epoch `since` must hold."""
+        return max(self.window, self.extend * since)

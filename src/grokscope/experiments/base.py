@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import numpy as np
 
 from ..config import RunConfig, merge, nested
 from ..errors import ConfigError, nearest
 from ..limits import check_count
 from ..registry import import_tree
+from ..settings import require
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..figures.registry import Draw
-    from ..store.results import Results
+    from .settle import Rule
 
-ClaimVerdict = Literal["holds", "holds only when", "does not hold", "not decided"]
+Verdict = Literal["agrees", "agrees in part", "disagrees", "cannot be told", "not tested"]
+"""What our runs say about a claim."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Scale = Literal["quick", "full"]
 Overrides = Mapping[str, Any]
 """Dotted settings on top of a run's own, e.g. {"task.p": 97}."""
@@ -33,43 +36,108 @@ Arms = dict[str, dict[str, Any]]
 """Dotted settings by the arm's name."""
 
 
+class Effect(NamedTuple):
+    """How large something is, with its 95 % interval; NaN and infinite ends where the runs do not bound it."""
+
+    name: str
+    """In words: time ratio, difference of shares …"""
+    value: float
+    low: float
+    high: float
+    percent: bool = False
+
+    def __str__(self) -> str:
+        """`time ratio 0.42 (0.31 to 0.55)`"""
+        ends = (self.value, self.low, self.high)
+        value, low, high = (f"{100 * x:.0f} %" if self.percent and np.isfinite(x) else _short(x) for x in ends)
+        return f"{self.name} {value} ({low} to {high})"
+
+
+def _short(value: float) -> str:
+    if np.isnan(value):
+        return "unknown"
+    return f"{value:,.0f}" if 1000 <= abs(value) < np.inf else f"{value:.3g}".replace("inf", "∞")
+
+
+class Simulated(NamedTuple):
+    """Shares of simulated tables in which a rule agrees, at the number of seeds that it had."""
+
+    size: float
+    """Where the claim is just false."""
+    power: float
+    """Where it is true by the effect `at`."""
+    at: str
+
+    def __str__(self) -> str:
+        return f"size {100 * self.size:.1f} %, power {100 * self.power:.0f} % at {self.at} (simulated)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One regime or comparison of a claim: effects with intervals, and two one-sided tests that decide it.
+
+    p_for       of the hypothesis that the claim is false: small lets the runs agree
+    p_against   of the hypothesis that the claim is true: small lets them disagree
+
+    Each is tested at 2.5 %, which is where a 95 % interval ends, after Holm's correction over the cases of the claim. A case that
+    no test decides gives its `verdict` itself.
+    """
+
+    name: str = ""
+    p_for: float = 1.0
+    p_against: float = 1.0
+    effects: Sequence[Effect] = ()
+    """The one that decides first."""
+    measured: str = ""
+    """The arms in words."""
+    test: str = ""
+    seeds: int = 0
+    """Independent units: pairs of seeds, runs, clusters."""
+    blocked: str = ""
+    """Why it cannot be told whatever the p values are."""
+    verdict: Verdict | None = None
+    p: float | None = None
+    """Two-sided, after Holm's correction within the claim; set by `rules.settle`."""
+    simulated: Simulated | None = None
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    """Further numbers for programs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ruling:
     """The verdict of a rule on the runs, and what it rests on."""
 
-    verdict: ClaimVerdict
-    measured: str
+    verdict: Verdict
+    cases: Sequence[Case] = ()
+    measured: str = ""
     """What was measured, with its numbers: one line per case."""
     test: str = ""
-    """How the numbers were turned into the verdict, e.g. log-rank with Holm's correction."""
+    """How the numbers were turned into the verdict."""
     when: str = ""
-    """The condition, for "holds only when"."""
-    numbers: Mapping[str, Any] = field(default_factory=dict)
-    """The same numbers for programs: median, interval, p …"""
+    """Which cases have which verdict, where they differ."""
+
+    @property
+    def p(self) -> float | None:
+        """The smallest corrected p of its cases."""
+        return min((case.p for case in self.cases if case.p is not None), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A statement of a paper or of its critics, and how it is decided."""
+    """A statement of a paper, of its critics or of ours, as its author says it, and how it is decided."""
 
     name: str
     """A word for links, unique within the experiment."""
     statement: str
-    """One sentence."""
-    rule: str
-    """The rule for the verdict, in words, written before the runs."""
+    """One sentence; never the negation of what its author says."""
+    rule: Rule
+    """Decides it; see `experiments.rules`."""
+    text: str
+    """The rule in words, written before the runs."""
     reported: str = ""
     """The paper's own number, where it gives one."""
-    judge: Callable[[pd.DataFrame], Ruling] | None = None
-    """The same rule as code; it is given the table of runs, one row per run."""
-    judge_all: Callable[[Results], Ruling] | None = None
-    """In place of `judge` where the rule needs more than that table: curves or probes."""
-
-    def ruling(self, results: Results) -> Ruling:
-        if self.judge is not None:
-            return self.judge(results.runs)
-        assert self.judge_all is not None, f"claim {self.name} has no rule"
-        return self.judge_all(results)
+    of: Literal["paper", "critic", "ours"] = "paper"
+    """Whose statement it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +166,16 @@ class Experiment:
     function that draws runs."""
     probes: Sequence[str] = ()
     """Probes of every run that are stored with the results."""
+    collected: Sequence[str] = ()
+    """Registered numbers of every run that are found when results are collected; see `collected.py`."""
+    thresholds: Sequence[float] = ()
+    """Accuracies at which the clocks are taken besides 99 % and 95 %, for tasks whose best accuracy is lower."""
     parts: Sequence[str] = ()
     """First words of the arms' names: figures of runs are drawn for each part separately."""
+    settings: Literal["authors'", "ours"] = "ours"
+    """Whose set-up it is."""
+    differs: str = ""
+    """What of the settings is not the authors', in one sentence."""
     priced: bool = False
     """Also time one step of every arm, so that arms can be compared in seconds."""
 
@@ -119,6 +195,7 @@ class Experiment:
         count = seeds or (self.seeds if scale == "full" else self.quick_seeds)
         check_count(count * len(self.arms_at(scale)), "seeds")
         chosen: list[tuple[str, RunConfig]] = []
+        runs: dict[tuple[str, int], RunConfig] = {}
         for arm, settings in self.arms_at(scale).items():
             plain = self.base.changes()
             for layer in (self.quick if scale == "quick" else {}, settings):
@@ -126,19 +203,22 @@ class Experiment:
             config = replace(RunConfig.from_dict(plain).check(), exact=True)
             if config.precision == "auto":
                 config = replace(config, precision=precision)
-            chosen += [(arm, self._named(replace(config, seed=seed), chosen)) for seed in range(count)]
+            own = [self._named(replace(config, seed=seed), runs, count) for seed in range(count)]
+            runs |= {(arm, one.seed): one for one in own}
+            chosen += [(arm, one) for one in own]
         return chosen
 
     @staticmethod
-    def _named(config: RunConfig, earlier: Sequence[tuple[str, RunConfig]]) -> RunConfig:
+    def _named(config: RunConfig, earlier: Mapping[tuple[str, int], RunConfig], seeds: int) -> RunConfig:
         """With every reference "@arm" (a teacher, the origin of a ticket) replaced by the id of that arm's run with the same
-        seed; the arm must come earlier."""
-        runs = {(arm, other.seed): other.id for arm, other in earlier}
+        seed, and "@@arm" by that of its run with the next seed (after the last comes the first); the arm must come earlier."""
         for part, field_ in REFERENCES:
             settings = getattr(config, part)
             name = getattr(settings, field_, "")
             if name.startswith("@"):
-                named = replace(settings, **{field_: runs[name[1:], config.seed]})
+                shift = 1 if name.startswith("@@") else 0
+                require(shift < seeds, f"{part}.{field_}", f"{name} needs two seeds or more")
+                named = replace(settings, **{field_: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
                 config = replace(config, **{part: named})
         return config
 

@@ -14,15 +14,17 @@ import numpy as np
 import pandas as pd
 
 from ..analysis import DEFAULT, FIRST_TOUCH, Criterion, Phases, find_phases, run_times, times_of
+from ..analysis.times import ClockName, stable_time
 from ..config import read_stored
 from ..errors import StoreError
 from ..figures import RunCurves
 from ..probes import StoredRun, evaluate, few_threads
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
-from ..thresholds import reaches
 from ..tickets.base import FromRun
 from .base import origins
+from .clocks import THRESHOLDS, column_of
+from .collected import Finished, collect_named
 
 if TYPE_CHECKING:
     from ..store.results import Results
@@ -33,28 +35,35 @@ CLOSER = 30
 """Further rows between half the time of grokking and the time itself, spaced evenly: a short rise should not be missed."""
 BITS = 13
 """Low bits of float32 that are cut off: what is left is good to 0.05 %, and packs three times as well."""
-DROPPED = ("seconds", "seconds_per_step", "norm_", "logit_variance", "prior_loss")
-"""Columns that no picture of an experiment needs."""
+DROPPED = ("seconds", "seconds_per_step", "norm_", "prior_loss")
+"""Columns that neither a picture nor a claim of an experiment needs."""
+
+TOUCHED: tuple[ClockName, ...] = ("first", "held")
 
 ONE_SEED = ("masks", "neurons")
 """Probes that only pictures need and that fill much space: kept of the lowest seed alone."""
 
 
 def run_rows(
-    runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT
+    runs: Sequence[RunInfo],
+    arms: Sequence[str],
+    criterion: Criterion = DEFAULT,
+    thresholds: Sequence[float] = (),
+    collected: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The table of runs and the thinned curves."""
+    """The table of runs and the thinned curves.
+
+    thresholds   accuracies at which the clocks are taken besides 99 % and 95 %
+    collected    registered numbers that become columns as well; see `collected.py`
+    """
     rows, curves = [], []
     by_id = {run.id: run for run in runs}
     for run, arm in zip(runs, arms, strict=True):
         metrics = read_metrics(run).to_pandas()
         row = {"run": run.id, "arm": arm, "status": run.status, "seconds": run.seconds, **flatten(run.config)}
-        row |= measured(metrics, criterion) | _paid(run, metrics)
-        before = origin_epochs(run, by_id)
-        row |= {
-            "t_total": None if row["t_grok"] is None else before + row["t_grok"],
-            "t_total_end": before + row["epoch"],
-        }
+        row |= measured(metrics, criterion, thresholds) | _paid(run, metrics)
+        row |= {"epochs_before": origin_epochs(run, by_id)}
+        row |= collect_named(tuple(collected), Finished(run, metrics, by_id))
         rows.append(row)
         curves.append(thin(metrics, row["t_grok"]).assign(run=run.id))
     table = pd.DataFrame(rows)
@@ -119,18 +128,18 @@ def training_totals(runs: pd.DataFrame) -> dict[str, Any]:
 
 
 def priced(runs: pd.DataFrame, seconds_per_epoch: Mapping[str, float]) -> pd.DataFrame:
-    """The table with the seconds that each run would have taken with the device to itself."""
-    each = runs["arm"].map(seconds_per_epoch)
-    return runs.assign(seconds_alone=runs["t_grok"] * each, seconds_alone_end=runs["epoch"] * each)
+    """The table with the seconds per epoch of a run that has the device to itself, by arm."""
+    return runs.assign(seconds_per_epoch=runs["arm"].map(seconds_per_epoch))
 
 
-def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT) -> dict[str, Any]:
+def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT, thresholds: Sequence[float] = ()) -> dict[str, Any]:
     """What is known of a run at full resolution."""
     times, phases = run_times(metrics, criterion), find_phases(metrics, criterion)
     last = metrics.iloc[-1]
     return {
         "epoch": int(last["epoch"]),
         **times.to_dict(),
+        **every_clock(metrics, criterion.window, (*THRESHOLDS, *thresholds)),
         "t_c": phases.t_c,
         "gradient_fall": phases.fall,
         "gradient_rise": phases.rise,
@@ -144,6 +153,21 @@ def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT) -> dict[str,
     }
 
 
+def every_clock(
+    metrics: pd.DataFrame, window: int = DEFAULT.window, thresholds: Sequence[float] = THRESHOLDS
+) -> dict[str, int | None]:
+    """The three clocks at every threshold, of test and of train accuracy; see `clocks`."""
+    found: dict[str, int | None] = {}
+    for split in ("test", "train"):
+        epoch, accuracy = metrics["epoch"], metrics[f"{split}_accuracy"]
+        for threshold in dict.fromkeys(thresholds):
+            touched, held = (Criterion(threshold=threshold, clock=clock, window=window) for clock in TOUCHED)
+            found[column_of("first", threshold, split)] = touched.time(epoch, accuracy)
+            found[column_of("held", threshold, split)] = held.time(epoch, accuracy)
+            found[column_of("stable", threshold, split)] = stable_time(epoch, accuracy, threshold, window)
+    return found
+
+
 def _attention(metrics: pd.DataFrame, t_mem: int | None) -> dict[str, Any]:
     """What is known of where a run looks, for models with attention."""
     last = metrics.iloc[-1]
@@ -151,23 +175,16 @@ def _attention(metrics: pd.DataFrame, t_mem: int | None) -> dict[str, Any]:
         "D_start": float(metrics["D"].iloc[0]),
         "D_mem": _at(metrics, "D", t_mem),
         "D_end": float(last["D"]),
+        "t_fall": fall_time(metrics),
         "mass_worst_end": float(last["mass_worst"]),
         "bound_ratio": float(metrics["bound_ratio"].max()),
-        **crossings(metrics),
     }
 
 
-def crossings(metrics: pd.DataFrame) -> dict[str, float | None]:
-    """When D passes halfway down (on a log scale), when test accuracy passes 50 %, and the epochs by which D leads; None in runs
-    that do not generalise."""
-    divergence, accuracy = metrics["D"].to_numpy(), metrics["test_accuracy"].to_numpy()
-    epochs = metrics["epoch"].to_numpy()
-    middle = np.sqrt(max(divergence[0], 1e-12) * max(divergence.min(), 1e-12))
-    down = epochs[divergence <= middle]
-    up = epochs[reaches(accuracy, 0.5)]
-    if not reaches(accuracy.max(), 0.95) or not len(down) or not len(up):
-        return {"t_condensed": None, "t_half": None, "lead": None}
-    return {"t_condensed": float(down[0]), "t_half": float(up[0]), "lead": float(up[0] - down[0])}
+def fall_time(metrics: pd.DataFrame) -> int | None:
+    """The first epoch at which D has fallen to 1/e of its first value; None if it never does."""
+    down = metrics.loc[metrics["D"] <= metrics["D"].iloc[0] / np.e, "epoch"]
+    return int(down.iloc[0]) if len(down) and metrics["D"].iloc[0] > 0 else None
 
 
 def thin(metrics: pd.DataFrame, t_grok: int | None = None) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,11 @@ from ..figures import outcomes
 from ..figures.style import to_file
 from ..report import Page, Picture, Section, render
 from ..store.results import Results
-from .base import Experiment
+from .base import VERDICTS, Experiment
 from .clauses import KEY
 from .collect import curves_from
-from .ledger import Ledger, drawn_pictures
+from .drawing import drawn_pictures
+from .ledger import Ledger
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,25 +23,16 @@ if TYPE_CHECKING:
 COLOURS, DPI = 128, 130
 """Colours of a picture, and dots an inch: the page holds many pictures. With 64 colours two phases can look alike."""
 
-WORDS = {
-    "holds": "hold",
-    "holds only when": "hold only under a condition",
-    "does not hold": "do not hold",
-    "not decided": "are not decided",
-}
-
 
 def gallery(ledger: Ledger, rows: Sequence[dict[str, Any]], command: str) -> str:
     """The page as HTML; `rows` are the ledger's."""
-    verdicts = [row["verdict"] for row in rows]
-    counted = {words: sum(v.startswith(verdict) for v in verdicts) for verdict, words in WORDS.items()}
-    counted["hold"] -= counted["hold only under a condition"]
-    counts = ", ".join(f"{count} {words}" for words, count in counted.items())
+    verdicts = Counter(row["verdict"] for row in rows)
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS)
     page = Page(
-        title="What holds",
+        title="What the runs say",
         lead="Every experiment with its question, the rule for its verdict, and what came out.",
-        verdict=(f"{len(verdicts)} claims: {counts}.",),
-        what=(ledger.summary(), ledger.criteria(), KEY.replace("`", "")),
+        verdict=(f"{len(rows)} claims: {counts}.",),
+        what=(ledger.summary(), KEY.replace("`", "").replace("*", "")),
         sections=tuple(
             _section(experiment, results, [row for row in rows if row["experiment"] == experiment.name])
             for experiment, results in ledger.found
@@ -63,7 +56,8 @@ def _section(experiment: Experiment, results: Results, rows: Sequence[dict[str, 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     """The statement with what the paper reports, the verdict, and what was measured with how it was decided."""
     reported = f"\nThe paper: {row['reported']}." if row["reported"] else ""
-    decided = f"Test: {row['test']}.\nRule: {row['rule']}"
+    q = f" FDR q = {row['q']:.2g}." if row["q"] is not None else ""
+    decided = f"Test: {row['test']}.{q}\nRule: {row['rule']}"
     return row["statement"] + reported, row["verdict"], f"{row['measured']}\n\n{decided}"
 
 

@@ -1,32 +1,28 @@
-"""The ledger of claims and the pictures, rebuilt from stored results without training."""
+"""The ledger of claims, rebuilt from stored results without training: one row per claim, its cases with effects and intervals."""
 
 from __future__ import annotations
 
-import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from scipy.stats import false_discovery_control
 
-from ..analysis.times import RATIO_THRESHOLD
 from ..errors import StoreError
-from ..figures import figures, save
-from ..figures.panels import wrapped
-from ..figures.parallel import executor_for
-from ..figures.registry import summary
-from ..figures.style import SMALL
 from ..store.results import Results, load_results
 from . import diverged
-from .base import Claim, Experiment, Ruling, Scale, all_experiments
-from .clauses import KEY, NotRunError
-from .collect import criterion_of, curves_from, training_totals
+from .base import Case, Claim, Effect, Experiment, Ruling, Scale, all_experiments
+from .clauses import finite
+from .clocks import NotRunError
+from .collect import training_totals
+from .frozen import RULES, rule_hash, rule_hashes
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+NEEDED = ("run", "arm", "seed", "t_first_99", "t_stable_95")
+"""Columns without which stored results are older than the rules."""
+STALE = "stale: the rule is not the one that was frozen before these runs; to be run again"
 
 
 class Ledger(NamedTuple):
@@ -36,17 +32,27 @@ class Ledger(NamedTuple):
     found: list[tuple[Experiment, Results]]
     """In the order of the experiments."""
     stale: list[str]
-    """Experiments whose stored results are of other arms or probes than they have now; omitted until they are run again."""
+    """Experiments whose stored results have other arms, probes, columns or rules than they have now; to be run again."""
     damaged: dict[str, str] = MappingProxyType({})  # type: ignore[assignment]
     """What is wrong with stored results that cannot be read, by experiment; they are omitted."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every claim."""
-        return [row for experiment, results in self.found for row in rulings(experiment, results)]
+        """Every claim; with q, its p after control of the false-discovery rate over the ledger (Benjamini & Hochberg 1995)."""
+        rows = []
+        for experiment, results in self.found:
+            frozen = results.about.get(RULES, {})
+            stale = {name for name, own in rule_hashes(experiment).items() if own != frozen.get(name)}
+            rows += rulings(experiment, results, stale)
+        tested = [row for row in rows if row["p"] is not None]
+        if tested:
+            for row, q in zip(tested, false_discovery_control([row["p"] for row in tested]), strict=True):
+                row["q"] = float(q)
+        return rows
 
     def totals(self) -> dict[str, Any]:
         """Distinct runs, their optimizer steps, and the seconds of these; a run shared by several experiments counts once."""
-        return training_totals(pd.concat([results.runs for _, results in self.found]))
+        empty = pd.DataFrame(columns=["run", "steps", "step_seconds"])
+        return training_totals(pd.concat([results.runs for _, results in self.found]) if self.found else empty)
 
     def summary(self) -> str:
         """How many runs and steps the claims rest on, in one sentence."""
@@ -54,18 +60,7 @@ class Ledger(NamedTuple):
         devices = ", ".join(dict.fromkeys(results.about["device"] for _, results in self.found))
         return (
             f"{len(self.found)} experiments at {self.scale} size: {total['runs']:,} runs, {total['run_steps']:,} optimizer steps "
-            f"in {total['seconds']:,.0f} seconds of training on {devices}."
-        )
-
-    def criteria(self) -> str:
-        """By which criterion the times were found, in one sentence; experiments that differ from the others are named."""
-        used: dict[str, list[str]] = {}
-        for experiment, results in self.found:
-            used.setdefault(criterion_of(results).describe(), []).append(experiment.name)
-        common = max(used, key=lambda words: len(used[words]))
-        others = (f"; in {', '.join(names)}: {words}" for words, names in used.items() if words != common)
-        return (
-            f"Time of grokking: {common}{''.join(others)}. t_gen and τ_grok: the same at {100 * RATIO_THRESHOLD:.0f} %."
+            f"in {total['seconds']:,.0f} seconds of training on {devices or 'no device'}."
         )
 
 
@@ -86,157 +81,95 @@ def load_ledger(folder: Path, scale: Scale) -> Ledger:
 
 
 def fits(experiment: Experiment, results: Results) -> bool:
-    """Whether stored results belong to this experiment as it is now: same arms, all its probes and prices."""
-    if not {"arm", "t_grok"} <= set(results.runs.columns):
+    """Whether stored results belong to this experiment as it is now: same arms, all its columns, probes and prices, and the rule of
+    at least one claim."""
+    if not set(NEEDED) <= set(results.runs.columns):
         return False
     arms = {*results.runs["arm"], *results.about.get(diverged.NOT_TRAINED, [])}
-    same = arms == set(experiment.arms_at(results.about["scale"]))
+    frozen = results.about.get(RULES, {})
     return (
-        same
-        and (not experiment.priced or "seconds_alone" in results.runs)
+        arms == set(experiment.arms_at(results.about["scale"]))
+        and (not experiment.priced or "seconds_per_epoch" in results.runs)
         and set(experiment.probes) <= set(results.probes)
+        and any(own == frozen.get(name) for name, own in rule_hashes(experiment).items())
     )
 
 
-def rulings(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
-    """One row per claim."""
+def rulings(experiment: Experiment, results: Results, stale: Collection[str] = ()) -> list[dict[str, Any]]:
+    """One row per claim.
+
+    stale   claims that are not judged, since their rules are not those that were frozen before the runs
+    """
     rows = []
     note = diverged.note(results)
     for claim in experiment.claims:
-        ruling = _ruling(claim, results, note)
+        old = claim.name in stale
+        ruling = Ruling(verdict="not tested", measured=STALE) if old else _ruling(claim, results, note)
         rows.append(
             {
+                "id": f"{experiment.name}/{claim.name}",
                 "paper": experiment.paper,
                 "experiment": experiment.name,
                 "claim": claim.name,
+                "of": claim.of,
                 "statement": claim.statement,
                 "reported": claim.reported,
-                "rule": claim.rule,
-                "verdict": ruling.verdict + (f" {ruling.when}" if ruling.when else ""),
-                "measured": f"{ruling.measured}\n{note}" if note and note not in ruling.measured else ruling.measured,
+                "verdict": ruling.verdict,
+                "when": ruling.when,
+                "cases": [_case(case) for case in ruling.cases],
+                "p": ruling.p,
+                "q": None,
                 "test": ruling.test,
+                "measured": f"{ruling.measured}\n{note}" if note and note not in ruling.measured else ruling.measured,
+                "rule": claim.text,
+                "rule_code": repr(claim.rule),
+                "rule_hash": rule_hash(claim),
+                "stale": old,
+                "settings": experiment.settings,
+                "differs": experiment.differs,
                 "scale": results.about["scale"],
                 "runs": len(results.runs),
-                "never": int(results.runs["t_grok"].isna().sum()),
-                "numbers": dict(ruling.numbers),
+                "seeds": int(results.runs["seed"].nunique()) if "seed" in results.runs else None,
             }
         )
     return rows
 
 
+def _case(case: Case) -> dict[str, Any]:
+    """A case for JSON."""
+    return {
+        "name": case.name,
+        "verdict": case.verdict,
+        "effects": [_effect(effect) for effect in case.effects],
+        "p": case.p,
+        "p_for": case.p_for,
+        "p_against": case.p_against,
+        "seeds": case.seeds,
+        "simulated": case.simulated._asdict() if case.simulated else None,
+        "blocked": case.blocked,
+        "measured": case.measured,
+        "numbers": dict(case.numbers),
+    }
+
+
+def _effect(effect: Effect) -> dict[str, Any]:
+    low, value, high = (finite(x) for x in (effect.low, effect.value, effect.high))
+    return {"name": effect.name, "value": value, "low": low, "high": high, "text": str(effect)}
+
+
 def _ruling(claim: Claim, results: Results, note: str) -> Ruling:
-    """The verdict; "not decided", with the reason, where an arm was not run or diverged runs leave the rule without numbers."""
+    """The verdict; "cannot be told", with the reason, where diverged runs leave the rule without numbers."""
     try:
-        return claim.ruling(results)
-    except NotRunError:
-        reason = note or f"not run at {results.about['scale']} size"
+        return claim.rule(results)
+    except NotRunError as missing:
+        return Ruling(verdict="not tested", measured=note or f"not run at {results.about['scale']} size: {missing}")
     except Exception as error:  # rules are code of many kinds: what they do without their numbers is not known here
         if not note:
             raise
         reason = f"the rule cannot be applied ({type(error).__name__}); {note}"
-    return Ruling(verdict="not decided", measured=reason, test="none")
+    return Ruling(verdict="cannot be told", measured=reason)
 
 
-def draw(wanted: Iterable[tuple[Experiment, Results, Path]]) -> list[Path]:
-    """Write the pictures of experiments as SVG and PNG into the folder of each; returns their paths without the endings."""
-    asked = list(wanted)
-    with executor_for(sum(len(experiment.pictures) for experiment, *_ in asked)) as executor:
-        begun = {
-            (stem := folder / f"{experiment.name}-{drawn.file}"): executor.submit(save, drawn.figure, stem)
-            for experiment, results, folder in asked
-            for drawn in drawn_pictures(experiment, results)
-        }
-        for picture in begun.values():
-            picture.result()  # raises what went wrong
-    return list(begun)
-
-
-class DrawnPicture(NamedTuple):
-    """One picture of an experiment."""
-
-    name: str
-    figure: Figure
-    caption: str
-    """What it shows."""
-    part: str = ""
-    """Of which part of the arms, if not of all."""
-
-    @property
-    def file(self) -> str:
-        """times of the part q = 16 → times-q-16"""
-        return "-".join([self.name, *re.findall(r"\w+", self.part)])
-
-
-def drawn_pictures(experiment: Experiment, results: Results) -> Iterator[DrawnPicture]:
-    """Every picture of an experiment; what is drawn from runs, for each of its parts."""
-    curves, note = curves_from(results), diverged.note(results)
-    for name, picture in experiment.pictures.items():
-        spec = figures.spec(picture) if isinstance(picture, str) else figures.spec_of(picture)
-        draw = figures.get(picture) if isinstance(picture, str) else picture
-        caption = summary(getattr(draw, "func", draw))
-        of_results = spec is not None and spec.takes == "results"
-        data: dict[str, Any] = {"": results if of_results else curves}
-        if experiment.parts and not of_results:
-            data = {
-                part: [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if c.arm.startswith(f"{part}, ")]
-                for part in experiment.parts
-            }
-        for part, own in data.items():
-            if own and (figure := _drawn(draw, own, f"{experiment.name}: picture {name}", note)) is not None:
-                yield DrawnPicture(name, figure, f"{caption} {note[0].upper()}{note[1:]}." if note else caption, part)
-
-
-def _drawn(draw: Callable[[Any], Figure], data: Any, name: str, note: str) -> Figure | None:
-    """The figure, with a line about diverged runs below it; None, and a line on stderr, where they leave nothing to draw."""
-    try:
-        figure = draw(data)
-    except Exception as error:  # as for rules
-        if not note:
-            raise
-        print(f"{name} was not drawn ({type(error).__name__}); {note}", file=sys.stderr)
-        return None
-    if note:
-        _add_note(figure, wrapped(note, 110))
-    return figure
-
-
-def _add_note(figure: Figure, text: str) -> None:
-    """A line in a strip of its own above the panels."""
-    width, height = figure.get_size_inches()
-    taller = height + (1 + text.count("\n")) * 1.5 * SMALL / 72
-    figure.set_size_inches(width, taller)
-    if engine := figure.get_layout_engine():
-        engine.set(rect=(0, 0, 1, height / taller))  # type: ignore[call-arg]
-    figure.text(0.01, 0.995, text, size=SMALL, va="top", gid="diverged")
-
-
-def as_markdown(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
-    """docs/claims.md"""
-    lines = [
-        "# Claims",
-        "",
-        "Rebuilt from `results/` by `grokscope claims --markdown`; nothing here is typed by hand. [Pictures](gallery.html).",
-        "",
-        ledger.summary(),
-        "",
-        ledger.criteria(),
-        "",
-        KEY,
-        "",
-        "*Holds only when*: in the cases named, and not (or not decided) in the others. *Not decided*: the test does not tell.",
-        "",
-        "| experiment | claim | verdict | measured | test | rule | runs (never grokked) |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        cells = (
-            f"`{row['experiment']}`",
-            row["statement"] + (f" (The paper: {row['reported']}.)" if row["reported"] else ""),
-            f"**{row['verdict']}**",
-            row["measured"].replace("\n", "<br>"),
-            row["test"],
-            row["rule"],
-            f"{row['runs']} ({row['never']})",
-        )
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+def decided(row: dict[str, Any]) -> bool:
+    """Whether a verdict of the ledger also stands at a false-discovery rate of 5 %."""
+    return bool(row["q"] is not None and np.isfinite(row["q"]) and row["q"] < 0.05)

@@ -1,352 +1,545 @@
-"""Rules that turn runs into verdicts. Each returns a judge: a function from the table of runs to a Ruling."""
+"""The rules: each turns results into a verdict on a claim, is written once, and is data (its fields are hashed).
+
+A rule finds cases, one per regime or comparison. A case has effects with 95 % intervals and two one-sided tests, for and against
+the claim; it *agrees* or *disagrees* where one of them is below 2.5 % after Holm's correction over the cases of the claim, else it
+*cannot be told*. Seeds are paired: run s of one arm and run s of another share their data and their initial weights. Equivalence
+is shown by tests against both ends of a range, never by a large p. The statistics are in `grokscope.analysis`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from itertools import takewhile
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.stats import mannwhitneyu, spearmanr
 
-from ..analysis import holm, log_rank, sample
-from .base import ClaimVerdict, Ruling
-from .clauses import DRAWS, EPOCHS, Clock, NotRunError, median, median_interval, numbers, say, say_share, times
+from ..analysis.blocks import p_differ
+from ..analysis.correlation import rank_correlation
+from ..analysis.location import mean_interval, mean_tails, median_interval, median_tails
+from ..analysis.pairs import (
+    hodges_lehmann,
+    p_later,
+    p_ratio_above,
+    p_ratio_below,
+    p_sooner,
+    sign_flip,
+    signed_ranks,
+    time_ratio,
+)
+from ..analysis.powerlaw import fit_power_law
+from ..analysis.shares import p_share_above, p_share_below, paired_difference, share_interval
+from ..analysis.survival import Sample
+from . import power
+from .base import Case, Effect
+from .clauses import median, say, say_share
+from .clocks import FIRST_99, Clock, NotRunError, common_seeds, paired, times
+from .columns import select, values
 from .regimes import REGIMES, in_regime
+from .settle import ALPHA as ALPHA
+from .settle import Rule as Rule
 
-Judge = Callable[[pd.DataFrame], Ruling]
-Pair = tuple[str, str]
-"""The arm that should be sooner, and the one it is compared with."""
+if TYPE_CHECKING:
+    from ..store.results import Results
 
-ALPHA = 0.05
-"""Level of every test."""
+FEWEST = 6
+"""Pairs without which no paired test can reach the level: 2 · 2⁻⁶ < 5 %."""
 
-SHARE = "share of runs"
-
-
-def verdict_on(outcomes: Mapping[str, bool | None]) -> tuple[ClaimVerdict, str]:
-    """One verdict from several cases (None is not decided), and the cases in which the claim holds if not in all."""
-    held = [case for case, outcome in outcomes.items() if outcome]
-    if held:
-        return ("holds", "") if len(held) == len(outcomes) else ("holds only when", either(held))
-    return ("does not hold" if False in outcomes.values() else "not decided"), ""
+# ── times of two arms ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def either(cases: Sequence[str]) -> str:
-    """`q = 16 (oracle or noise) or q = 4`: cases of one regime are grouped."""
-    groups: dict[str, list[str]] = {}
-    for case in cases:
-        regime = next((regime for regime in REGIMES if case.startswith(f"{regime}, ")), None)
-        groups.setdefault(regime or case, []).extend([case.removeprefix(f"{regime}, ")] if regime else [])
-    return " or ".join(f"{first} ({' or '.join(rest)})" if rest else first for first, rest in groups.items())
+def _two_parts(arm: Sample, other: Sample) -> tuple[Effect, Effect]:
+    """Ratio of times given that both reached, and difference of the shares that reach."""
+    ratio = Effect("time ratio", *time_ratio(arm, other)[:3])
+    only, not_only = int((arm.grokked & ~other.grokked).sum()), int((other.grokked & ~arm.grokked).sum())
+    count = len(arm.time)
+    ends = paired_difference(only, not_only, count)
+    return ratio, Effect("difference of shares that reach", (only - not_only) / max(count, 1), *ends, percent=True)
 
 
-def in_regimes(judge: Judge, regimes: Sequence[str] = tuple(REGIMES)) -> Judge:
-    """Apply `judge` to each regime separately, with the regime removed from the arms' names; skips regimes that were not run."""
-
-    def combined(runs: pd.DataFrame) -> Ruling:
-        rulings = {regime: judge(own) for regime in regimes if len(own := in_regime(runs, regime))}
-        outcomes: dict[str, bool | None] = {}
-        for regime, ruling in rulings.items():
-            name = f"{regime} ({ruling.when})" if ruling.when else regime
-            outcomes[name] = None if ruling.verdict == "not decided" else ruling.verdict != "does not hold"
-        verdict, when = verdict_on(outcomes)
-        if verdict == "holds" and any(ruling.when for ruling in rulings.values()):
-            same = {ruling.when for ruling in rulings.values()}
-            verdict, when = "holds only when", same.pop() if len(same) == 1 else " or ".join(outcomes)
-        lines = [f"{regime}: {ruling.measured.replace(chr(10), ' · ')}" for regime, ruling in rulings.items()]
-        stats = {regime: {"verdict": r.verdict, **r.numbers} for regime, r in rulings.items()}
-        test = next(iter(rulings.values())).test
-        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=stats)
-
-    return combined
+def _both(arm: Sample, other: Sample) -> float:
+    """Spread of the log ratio, for the simulation."""
+    both = arm.grokked & other.grokked
+    return power.spread_of(np.log(arm.time[both]) - np.log(other.time[both]))
 
 
-def regime_pairs(*pairs: Pair) -> dict[str, list[Pair]]:
-    """The same pairs of arms in every regime, as cases for `sooner_in_each`."""
-    return {regime: [(f"{regime}, {arm}", f"{regime}, {other}") for arm, other in pairs] for regime in REGIMES}
+def _ratios(arms: Sequence[str], samples: Sequence[Sample]) -> list[Effect]:
+    """Ratios of the times of all arms to those of the first."""
+    return [
+        _two_parts(own, samples[0])[0]._replace(name=f"time ratio of {arm}")
+        for arm, own in zip(arms[1:], samples[1:], strict=True)
+    ]
 
 
-# ── which of two arms groks first ─────────────────────────────────────────────────────────────────────────────────────
+def _say(results: Results, arms: Iterable[str], clock: Clock) -> str:
+    return " · ".join(say(results.runs, arm, clock) for arm in arms)
 
 
-class Compared(NamedTuple):
-    """Two arms compared."""
-
-    arm: float
-    """Median of the one that should be sooner."""
-    other: float
-    p: float
-    """Of the log-rank test, after Holm's correction over all comparisons of the claim."""
-
-    @property
-    def is_sooner(self) -> bool | None:
-        return self.arm < self.other if self.p < ALPHA and self.arm != self.other else None
+def p_alike(arm: Sample, other: Sample, slack: float) -> float:
+    """p of "the time ratio lies within 1/slack … slack": the larger of two one-sided ones."""
+    return float(max(p_ratio_below(arm, other, slack), p_ratio_above(arm, other, 1 / slack)))
 
 
-def sooner(arm: str, other: str, clock: Clock = EPOCHS) -> Judge:
-    """Holds if the log-rank test tells the arms apart and `arm` has the earlier median."""
-    return sooner_in_each({"": (arm, other)}, clock)
+def _few(pairs: int, wanted: int = FEWEST) -> str:
+    return f"{pairs} seeds are fewer than {wanted}" if pairs < wanted else ""
 
 
-def sooner_in_each(
-    cases: Mapping[str, Pair | Sequence[Pair]], clock: Clock = EPOCHS, also: Clock | None = None
-) -> Judge:
-    """`sooner` in several cases; a case with several pairs needs all of them. Skips cases that were not run."""
-
-    def decide(compared: Compared) -> bool | None:
-        return compared.is_sooner
-
-    return _in_each(cases, decide, clock, also)
+PAIRED = "paired sign-flip permutation of Prentice–Wilcoxon scores"
 
 
-def no_later_in_each(cases: Mapping[str, Pair | Sequence[Pair]], slack: float = 1.25, clock: Clock = EPOCHS) -> Judge:
-    """In each case: does not hold if the log-rank test finds `arm` later; else holds if its median is at most `slack` times
-    the other's."""
+@dataclass(frozen=True)
+class Sooner(Rule):
+    """`arm` reaches sooner than `other`, paired by seed; runs that never reach count as latest. Disagrees if it is later, or
+    sooner by less than a factor of `margin`. Cannot be told where share and time point in opposite directions."""
 
-    def decide(compared: Compared) -> bool | None:
-        if compared.is_sooner is False:
-            return False
-        return True if np.isfinite(compared.arm) and compared.arm <= slack * compared.other else None
+    arm: str
+    other: str
+    clock: Clock = FIRST_99
+    margin: float = 1.1
 
-    return _in_each(cases, decide, clock)
-
-
-def _in_each(
-    cases: Mapping[str, Pair | Sequence[Pair]],
-    decide: Callable[[Compared], bool | None],
-    clock: Clock,
-    also: Clock | None = None,
-) -> Judge:
-    def judge(runs: pd.DataFrame) -> Ruling:
-        there = set(runs["arm"])
-        chosen = {
-            case: _pairs(pairs) for case, pairs in cases.items() if {a for p in _pairs(pairs) for a in p} <= there
-        }
-        if not chosen:
-            raise NotRunError(", ".join(cases))
-        raw = [log_rank(*(times(runs, arm, clock) for arm in pair)).p for pairs in chosen.values() for pair in pairs]
-        corrected = iter(holm(raw))
-        outcomes: dict[str, bool | None] = {}
-        p_values: dict[str, list[float]] = {}
-        heads: dict[str, list[tuple[Pair, float]]] = {}
-        for case, pairs in chosen.items():
-            found = [
-                Compared(median(times(runs, arm, clock)), median(times(runs, other, clock)), float(next(corrected)))
-                for arm, other in pairs
-            ]
-            results = [decide(compared) for compared in found]
-            outcomes[case] = False if False in results else None if None in results else True
-            p_values[case] = [compared.p for compared in found]
-            head = _shared([arm for pair in pairs for arm in pair])
-            heads.setdefault(head, []).extend(zip(pairs, p_values[case], strict=True))
-        lines = [line for head, pairs in heads.items() for line in _lines(runs, head, pairs, clock, also)]
-        verdict, when = verdict_on(outcomes)
-        arms = dict.fromkeys(arm for pairs in chosen.values() for pair in pairs for arm in pair)
-        stats = {**numbers(runs, *arms, clock=clock), "p": p_values}
-        test = f"log-rank, Holm's correction over {len(raw)} comparisons" if len(raw) > 1 else "log-rank"
-        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=test, numbers=stats)
-
-    return judge
+    def cases(self, results: Results) -> list[Case]:
+        arm, other = paired(results.runs, (self.arm, self.other), self.clock)
+        ratio, share = _two_parts(arm, other)
+        p_for, p_against = float(p_sooner(arm, other)), float(p_later(arm, other, self.margin))
+        sooner = p_for <= p_against
+        split = (share.high < 0 or ratio.low > 1) if sooner else (share.low > 0 or ratio.high < 1 / self.margin)
+        found = Case(
+            p_for=p_for,
+            p_against=p_against,
+            effects=(ratio, share),
+            measured=_say(results, (self.arm, self.other), self.clock),
+            test=f"{PAIRED}, {self.clock}",
+            seeds=len(arm.time),
+            blocked=_few(len(arm.time)) or ("share and time point in opposite directions" if split else ""),
+            simulated=power.of_ratio(len(arm.time), _both(arm, other), 1.0, None, 1.0, 1 / 1.5),
+        )
+        return [found]
 
 
-def _pairs(pairs: Pair | Sequence[Pair]) -> list[Pair]:
-    return [pairs] if isinstance(pairs[0], str) else list(pairs)  # type: ignore[list-item,arg-type]
+@dataclass(frozen=True)
+class NoLater(Rule):
+    """`arm` takes at most `slack` times as long as `other`: the interval of the ratio ends below it. Disagrees if it lies above."""
+
+    arm: str
+    other: str
+    slack: float = 1.25
+    clock: Clock = FIRST_99
+
+    def cases(self, results: Results) -> list[Case]:
+        arm, other = paired(results.runs, (self.arm, self.other), self.clock)
+        found = Case(
+            p_for=float(p_ratio_below(arm, other, self.slack)),
+            p_against=float(p_later(arm, other, 1 / self.slack)),
+            effects=_two_parts(arm, other),
+            measured=_say(results, (self.arm, self.other), self.clock),
+            test=f"{PAIRED} against a ratio of {self.slack:g}, {self.clock}",
+            seeds=len(arm.time),
+            blocked=_few(len(arm.time)),
+            simulated=power.of_ratio(len(arm.time), _both(arm, other), self.slack, None, self.slack, 1.0),
+        )
+        return [found]
 
 
-def _shared(arms: Sequence[str]) -> str:
-    """The first words that the names of all arms have in common: `q = 16` of `q = 16, oracle` and `q = 16, no prior`."""
-    levels = zip(*(arm.split(", ")[:-1] for arm in arms), strict=False)
-    return ", ".join(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
+@dataclass(frozen=True)
+class Alike(Rule):
+    """All arms take as long as the first, within a factor of `slack` (two one-sided tests each). Disagrees if one lies outside."""
+
+    arms: Sequence[str]
+    slack: float = 1.5
+    clock: Clock = FIRST_99
+
+    def cases(self, results: Results) -> list[Case]:
+        first, *others = paired(results.runs, self.arms, self.clock)
+        within = [p_alike(own, first, self.slack) for own in others]
+        outside = [
+            min(float(p_later(own, first, 1 / self.slack)), float(p_sooner(own, first, self.slack))) for own in others
+        ]
+        spread = max(_both(own, first) for own in others)
+        found = Case(
+            p_for=max(within),
+            p_against=min(1.0, 2 * len(others) * min(outside)),
+            effects=_ratios(self.arms, (first, *others)),
+            measured=_say(results, self.arms, self.clock),
+            test=f"two one-sided tests, {PAIRED}, ratios within {1 / self.slack:.2g} to {self.slack:g}, {self.clock}",
+            seeds=len(first.time),
+            blocked=_few(len(first.time)),
+            simulated=power.of_ratio(len(first.time), spread, self.slack, 1 / self.slack, self.slack, 1.0),
+        )
+        return [found]
 
 
-def _lines(
-    runs: pd.DataFrame, head: str, pairs: Sequence[tuple[Pair, float]], clock: Clock, also: Clock | None
-) -> list[str]:
-    """`q = 16: oracle: 1,875 (1,625–2,525; 5/5) · no prior: …, p = 0.01`: one line where all pairs share an arm, else one each."""
+@dataclass(frozen=True)
+class Differ(Rule):
+    """The arms do not all take equally long: permutation of the arms within each seed. Disagrees if every two are alike within
+    `slack`."""
 
-    def describe(arm: str, p: float | None = None) -> str:
-        text = say(runs, arm, clock, arm.removeprefix(f"{head}, ")) + (f", {say(runs, arm, also, '')}" if also else "")
-        return text if p is None else f"{text}, p = {p:.2g}"
+    arms: Sequence[str]
+    clock: Clock = FIRST_99
+    slack: float = 1.25
 
-    start = f"{head}: " if head else ""
-    for first, second in ((0, 1), (1, 0)):
-        if len({pair[first] for pair, _ in pairs}) == 1:
-            rest = [describe(pair[second], p) for pair, p in pairs]
-            return [start + " · ".join([describe(pairs[0][0][first]), *rest])]
-    return [start + f"{describe(arm)} · {describe(other, p)}" for (arm, other), p in pairs]
+    def cases(self, results: Results) -> list[Case]:
+        own = paired(results.runs, self.arms, self.clock)
+        pairs = [(one, two) for at, one in enumerate(own) for two in own[:at]]
+        seeds = len(own[0].time)
+        found = Case(
+            p_for=p_differ(own) / 2,
+            p_against=max(p_alike(one, two, self.slack) for one, two in pairs),
+            effects=_ratios(self.arms, own),
+            measured=_say(results, self.arms, self.clock),
+            test=f"permutation of Prentice–Wilcoxon scores within seeds, {self.clock}",
+            seeds=seeds,
+            blocked=_few(seeds, 4),
+            simulated=power.of_several(seeds, len(own), max(_both(one, own[0]) for one in own[1:])),
+        )
+        return [found]
 
 
-def fastest_family(
-    family: str, families: Mapping[str, Sequence[str]], clock: Clock = EPOCHS, also: Clock | None = None
-) -> Judge:
-    """Holds if the best arm of `family` is sooner than the best arm of every other family (Holm's correction)."""
+@dataclass(frozen=True)
+class Fastest(Rule):
+    """The best arm of `family` is sooner than the best of every other family; disagrees if one of those is sooner, or later by
+    less than a factor of `margin`. The best arms are chosen on one half of the seeds (by their medians) and compared on the other;
+    families of one arm each need no choice, and all seeds compare them."""
 
-    def judge(runs: pd.DataFrame) -> Ruling:
+    family: str
+    families: Mapping[str, Sequence[str]]
+    clock: Clock = FIRST_99
+    margin: float = 1.1
+
+    def cases(self, results: Results) -> list[Case]:
+        runs = results.runs
         there = {
-            name: own for name, arms in families.items() if (own := [arm for arm in arms if arm in set(runs["arm"])])
+            name: own for name, arms in self.families.items() if (own := [a for a in arms if (runs["arm"] == a).any()])
         }
-        best = {name: min(arms, key=lambda arm: median(times(runs, arm, clock))) for name, arms in there.items()}
-        others = {f"compared with {name}": (best[family], arm) for name, arm in best.items() if name != family}
-        ruling = sooner_in_each(others, clock, also)(runs)
-        return replace(ruling, when=ruling.when.replace(" or compared with ", " or "))
-
-    return judge
-
-
-# ── how many runs do something ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def groks(arms: Sequence[str], share: float) -> Judge:
-    """Holds if at least `share` of the runs of every arm grok."""
-    return _shares(arms, lambda grokked: grokked >= share)
-
-
-def never_groks(arms: Sequence[str]) -> Judge:
-    """Holds if no run of any of the arms groks."""
-    return _shares(arms, lambda grokked: grokked == 0)
-
-
-def _shares(arms: Sequence[str], good: Callable[[float], bool]) -> Judge:
-    def judge(runs: pd.DataFrame) -> Ruling:
-        there = [arm for arm in arms if (runs["arm"] == arm).any()]
-        shares = {arm: float(times(runs, arm).grokked.mean()) for arm in there}
-        verdict, when = verdict_on({arm: good(shares[arm]) for arm in there})
-        lines = [f"{say(runs, arm)}, best test accuracy {_best(runs, arm):.0%}" for arm in there]
-        stats = {**numbers(runs, *there), "shares": shares}
-        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SHARE, numbers=stats)
-
-    return judge
+        if self.family not in there or len(there) < 2:
+            raise NotRunError(self.family)
+        choose = any(len(arms) > 1 for arms in there.values())
+        seeds = sorted(runs["seed"].unique())
+        tuning, rest = (runs[runs["seed"].isin(seeds[at::2])] if choose else runs for at in (0, 1))
+        best = {name: min(arms, key=lambda arm: median(times(tuning, arm, self.clock))) for name, arms in there.items()}
+        compared = select(results, rest)
+        rivals = {name: arm for name, arm in best.items() if name != self.family}
+        rules = [Sooner(best[self.family], arm, self.clock, self.margin) for arm in rivals.values()]
+        cases = [case for rule in rules for case in rule.cases(compared)]
+        ratios = [
+            case.effects[0]._replace(name=f"time ratio to {name} ({arm})")
+            for (name, arm), case in zip(rivals.items(), cases, strict=True)
+        ]
+        found = replace(
+            cases[0],
+            p_for=max(case.p_for for case in cases),  # it has to be sooner than each of them
+            p_against=min(1.0, len(cases) * min(case.p_against for case in cases)),
+            effects=ratios,
+            measured=_say(compared, best.values(), self.clock),
+            seeds=min(case.seeds for case in cases),
+            blocked=next((case.blocked for case in cases if case.blocked), ""),
+        )
+        return [found]
 
 
-def _best(runs: pd.DataFrame, arm: str) -> float:
-    return float(runs.loc[runs["arm"] == arm, "best_test_accuracy"].median())
+# ── shares of runs ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def in_most_runs(
-    arms: Sequence[str],
-    good: Callable[[pd.DataFrame], pd.Series],
-    describe: Callable[[pd.DataFrame], str],
-    share: float = 0.8,
-) -> Judge:
-    """Holds if `good` is true of at least `share` of the runs to which it applies (missing values do not count), arm by arm."""
+@dataclass(frozen=True)
+class ShareAtLeast(Rule):
+    """At least `share` of the runs of `arm` reach the clock's threshold, or have a true `column` (missing values do not apply): the
+    exact interval lies above `share`. Disagrees if it lies below."""
 
-    def judge(runs: pd.DataFrame) -> Ruling:
-        outcomes: dict[str, bool | None] = {}
-        lines, stats = [], {}
-        for arm in arms:
-            own = runs[runs["arm"] == arm]
-            if own.empty:
-                continue
-            flags = good(own).dropna().astype(bool)
-            if len(flags):
-                outcomes[arm] = bool(flags.mean() >= share)
-            lines.append(
-                f"{arm}: {say_share(int(flags.sum()), len(flags))}{describe(own.loc[flags.index]) if len(flags) else ''}"
+    arm: str
+    share: float
+    clock: Clock = FIRST_99
+    column: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share < 1:
+            raise ValueError(
+                f"a share of {self.share:g} cannot be shown by any number of runs; choose one between 0 and 1"
             )
-            stats[arm] = {"true": int(flags.sum()), "n": len(flags)}
-        verdict, when = verdict_on(outcomes)
-        return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SHARE, numbers=stats)
 
-    return judge
+    def cases(self, results: Results) -> list[Case]:
+        true, count = self.counted(results)
+        value, (low, high) = true / count if count else np.nan, share_interval(true, count)
+        above, below = (p(true, count, self.share) for p in (p_share_above, p_share_below))
+        most = isinstance(self, ShareAtMost)
+        simulated = power.of_share(count, 1 - self.share if most else self.share)
+        if simulated and most:
+            simulated = simulated._replace(at=f"a share of {50 * self.share:.0f} %")
+        return [
+            Case(
+                p_for=below if most else above,
+                p_against=above if most else below,
+                effects=(Effect(f"share of {self.arm}", value, low, high, percent=True),),
+                measured=say_share(true, count),
+                test=f"exact binomial against {100 * self.share:g} %, {self.column or self.clock}",
+                seeds=count,
+                simulated=simulated,
+            )
+        ]
 
-
-# ── how one number depends on another ─────────────────────────────────────────────────────────────────────────────────
-
-
-def higher(column: str, arm: str, other: str, label: str) -> Judge:
-    """Holds if `column` is higher in `arm` than in `other` (Mann–Whitney, two-sided p < 0.05)."""
-
-    def judge(runs: pd.DataFrame) -> Ruling:
-        if not {arm, other} <= set(runs["arm"]):
-            raise NotRunError(arm)
-        values = [runs.loc[runs["arm"] == name, column].to_numpy(dtype=float) for name in (arm, other)]
-        p = float(mannwhitneyu(*values).pvalue)
-        verdict, _ = verdict_on({"": bool(np.median(values[0]) > np.median(values[1])) if p < ALPHA else None})
-        lines, stats = [], {}
-        for name, own in zip((arm, other), values, strict=True):
-            low, high = median_interval(sample(own, own))
-            stats[name] = {"median": float(np.median(own)), "interval": [low, high], "n": len(own)}
-            lines.append(f"{name}: median {label} {np.median(own):.1%} ({low:.1%}–{high:.1%}; {len(own)} runs)")
-        measured = " · ".join([*lines, f"p = {p:.2g}"])
-        return Ruling(verdict=verdict, measured=measured, test="Mann–Whitney", numbers={**stats, "p": p})
-
-    return judge
-
-
-def falls_with(column: str, arms: Sequence[str], name: str) -> Judge:
-    """Holds if t_grok falls as `column` grows over the arms (Spearman, p < 0.05); runs that never grokked count as last."""
-
-    def judge(runs: pd.DataFrame) -> Ruling:
-        own = runs[runs["arm"].isin(arms)]
-        there = [arm for arm in arms if (own["arm"] == arm).any()]
-        t = own["t_grok"].astype(float).fillna(float(own["epoch"].max()) + 1)
-        found = spearmanr(own[column].astype(float), t)
-        verdict, _ = verdict_on({"": bool(found.statistic < 0) if found.pvalue < ALPHA else None})
-        rho = f"rank correlation of t_grok with {name} {found.statistic:.2f}, p = {found.pvalue:.2g}"
-        measured = "\n".join([*(say(runs, arm) for arm in there), rho])
-        stats = {**numbers(runs, *there), "rho": float(found.statistic), "p": float(found.pvalue)}
-        return Ruling(verdict=verdict, measured=measured, test="Spearman's rank correlation", numbers=stats)
-
-    return judge
+    def counted(self, results: Results) -> tuple[int, int]:
+        own = results.runs["arm"] == self.arm
+        if not own.any():
+            raise NotRunError(self.arm)
+        if not self.column:
+            reached = times(results.runs, self.arm, self.clock).grokked
+            return int(reached.sum()), len(reached)
+        flags = values(results, self.column)[own].dropna()
+        return int((flags > 0).sum()), len(flags)
 
 
-def broken_line(arms: Sequence[str], x: Callable[[pd.DataFrame], pd.Series], name: str, draws: int = DRAWS) -> Judge:
-    """Is t_grok linear in x above a floor? Fits t = max(floor, a + b·x) by least squares over every break between arms. Arms with
-    a run that never grokked are left out: what is known of them is too early. Holds if the bootstrap interval of the slope b
-    lies above 0 and R² ≥ 0.8, does not hold otherwise; not decided with fewer than four values of x."""
-
-    def judge(runs: pd.DataFrame) -> Ruling:
-        asked = runs[runs["arm"].isin(arms)]
-        cut = asked.loc[asked["t_grok"].isna(), "arm"].unique()
-        own, never = asked[~asked["arm"].isin(cut)], int(asked["t_grok"].isna().sum())
-        at, t = x(own).to_numpy(dtype=float), own["t_grok"].to_numpy(dtype=float)
-        test = "least squares, bootstrap of the slope"
-        if len(np.unique(at)) < 4:
-            text = f"only {len(np.unique(at))} values of {name} with all runs grokked; {never} runs never did"
-            return Ruling(verdict="not decided", measured=text, test=test, numbers={"never": never})
-        floor, start, slope, r2 = _fit(at, t)
-        generator = np.random.default_rng(0)
-        slopes = []
-        for _ in range(draws):
-            chosen = generator.integers(0, len(t), len(t))
-            if len(np.unique(at[chosen])) >= 3:
-                slopes.append(_fit(at[chosen], t[chosen])[2])
-        low, high = np.quantile(slopes, [0.025, 0.975])
-        line = f"{start:,.0f} + {slope:,.3g} · {name}"
-        best = f"t_grok = {line}, no floor" if floor is None else f"t_grok = max({floor:,.0f}, {line})"
-        measured = f"{best}; slope 95 % interval {low:,.3g} to {high:,.3g}, R² = {r2:.2f}, n = {len(t)}"
-        measured += f"; left out, with {never} runs that never grokked: {', '.join(cut)}" if never else ""
-        stats = {
-            "floor": floor,
-            "start": start,
-            "slope": slope,
-            "interval": [low, high],
-            "r2": r2,
-            "n": len(t),
-            "never": never,
-        }
-        verdict: ClaimVerdict = "holds" if low > 0 and r2 >= 0.8 else "does not hold"
-        return Ruling(verdict=verdict, measured=measured, test=test, numbers=stats)
-
-    return judge
+@dataclass(frozen=True)
+class ShareAtMost(ShareAtLeast):
+    """At most `share` of the runs do: the exact interval lies below `share`. Disagrees if it lies above."""
 
 
-def _fit(x: np.ndarray, t: np.ndarray) -> tuple[float | None, float, float, float]:
-    """Floor (None without one), start, slope and R² of the best max(floor, start + slope·x); the floor takes the left arms."""
-    slope, start = np.polyfit(x, t, 1)
-    fits: list[tuple[float, float | None, float, float]] = [(((start + slope * x - t) ** 2).sum(), None, start, slope)]
-    for level in np.unique(x)[:-2]:
-        floor = t[x <= level].mean()
-        slope, start = np.polyfit(x[x > level], t[x > level], 1)
-        fits.append((((np.maximum(floor, start + slope * x) - t) ** 2).sum(), floor, start, slope))
-    error, best, start, slope = min(fits, key=lambda fit: fit[0])
-    spread = ((t - t.mean()) ** 2).sum()
-    return (
-        None if best is None else float(best),
-        float(start),
-        float(slope),
-        float(1 - error / spread) if spread else 0.0,
-    )
+# ── numbers of each run ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Greater(Rule):
+    """`column` is greater in `arm` than in `other` by more than `margin`, paired by seed (Wilcoxon's signed ranks, sign-flip
+    permutation). Disagrees if it is less. Seeds without a value in one of the arms do not count."""
+
+    column: str
+    arm: str
+    other: str
+    margin: float = 0.0
+
+    def cases(self, results: Results) -> list[Case]:
+        named = results.runs.assign(value=values(results, self.column))
+        one, two = (own["value"].to_numpy() for own in common_seeds(named, (self.arm, self.other)))
+        known = np.isfinite(one) & np.isfinite(two)
+        one, two = one[known], two[known]
+        up = sign_flip(signed_ranks(one - two - self.margin))
+        down = sign_flip(signed_ranks(two - one + self.margin))
+        p_for, p_against = (down, up) if isinstance(self, Less) else (up, down)
+        means = (
+            f"{arm}: median {np.median(x):.3g} ({x.min():.3g}–{x.max():.3g})"
+            for arm, x in ((self.arm, one), (self.other, two))
+            if len(x)
+        )
+        found = Case(
+            p_for=float(p_for),
+            p_against=float(p_against),
+            effects=(Effect(f"difference in {self.column}", *hodges_lehmann(one - two)),),
+            measured=" · ".join(means),
+            test="Wilcoxon signed ranks, paired sign-flip permutation",
+            seeds=len(one),
+            blocked=_few(len(one)),
+            simulated=power.of_difference(len(one)) if len(one) else None,
+        )
+        return [found]
+
+
+@dataclass(frozen=True)
+class Less(Greater):
+    """`column` is less in `arm` than in `other`; with a `margin`, arm − other lies below it."""
+
+
+@dataclass(frozen=True)
+class Correlated(Rule):
+    """Spearman's ρ of two columns (or clocks: runs that never reached come last) has the given sign: the interval, by bootstrap
+    over clusters, lies on that side of 0. Disagrees on the other side.
+
+    arms      all of them, or some
+    cluster   column of what is independent: run, or seed where the arms share seeds
+    table     runs, or the name of a probe
+    """
+
+    column: str | Clock
+    other: str | Clock
+    sign: Literal[1, -1] = 1
+    arms: Sequence[str] | None = None
+    cluster: str = "run"
+    table: str = "runs"
+
+    def cases(self, results: Results) -> list[Case]:
+        rows = results.runs if self.table == "runs" else results.probes.get(self.table)
+        if rows is None:
+            raise NotRunError(f"probe {self.table}")
+        chosen = rows["arm"].isin(self.arms) if self.arms is not None else pd.Series(True, rows.index)
+        if not chosen.any():
+            raise NotRunError(", ".join(self.arms or ()))
+        x, y = (values(results, own, self.table)[chosen] for own in (self.column, self.other))
+        found = rank_correlation(x, y, list(rows.loc[chosen, self.cluster]))
+        p_for, p_against = (found.p_above, found.p_below)[:: self.sign]
+        name = f"Spearman's ρ of {self.column} and {self.other}"
+        return [
+            Case(
+                p_for=p_for,
+                p_against=p_against,
+                effects=(Effect(name, found.rho, found.low, found.high),),
+                measured=f"{found.points} points in {found.runs} clusters",
+                test=f"bootstrap of Spearman's ρ over clusters ({self.cluster})",
+                seeds=found.runs,
+                blocked=_few(found.runs, 10) or ("one side does not vary" if np.isnan(found.rho) else ""),
+                simulated=power.of_correlation(found.runs) if found.runs > 2 else None,
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class WithinRange(Rule):
+    """A published number is met: the interval of the mean of `column` lies within low … high (two one-sided t tests), or on a clock
+    that of the median (sign tests; runs that never reached count as above). Disagrees if it lies outside."""
+
+    column: str | Clock
+    arm: str
+    low: float
+    high: float
+
+    def cases(self, results: Results) -> list[Case]:
+        own = values(results, self.column)[results.runs["arm"] == self.arm].dropna().to_numpy()
+        if not len(own):
+            raise NotRunError(self.arm)
+        clock = isinstance(self.column, Clock)
+        tails, interval = (median_tails, median_interval) if clock else (mean_tails, mean_interval)
+        (p_above_low, p_below_low), (p_above_high, p_below_high) = (tails(own, end) for end in (self.low, self.high))
+        return [
+            Case(
+                p_for=max(p_above_low, p_below_high),
+                p_against=min(1.0, 2 * min(p_below_low, p_above_high)),
+                effects=(Effect(f"{'median' if clock else 'mean'} of {self.column}", *interval(own)),),
+                measured=f"{self.arm}: asked {self.low:g} to {self.high:g}",
+                test="two one-sided " + ("sign tests of the median" if clock else "t tests of the mean"),
+                seeds=len(own),
+                blocked=_few(len(own)),
+                simulated=power.of_range(len(own), power.in_deviations(own, (self.high - self.low) / 2)),
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class PowerLaw(Rule):
+    """Times follow floor + c·x^−exponent over the arms: the interval of a free exponent lies within exponent·(1 ± tolerance).
+    Disagrees if it lies outside, or if the law misses the means of the arms (lack of fit p < 2.5 % and a relative deviation above
+    `misfit`). Arms with a run that never reached are left out; fewer than four do not decide. A negative exponent is growth."""
+
+    x: str
+    arms: Sequence[str]
+    exponent: float = 1.0
+    tolerance: float = 0.25
+    misfit: float = 0.1
+    clock: Clock = FIRST_99
+
+    def cases(self, results: Results) -> list[Case]:
+        there = [arm for arm in self.arms if (results.runs["arm"] == arm).any()]
+        if not there:
+            raise NotRunError(self.x)
+        whole = [arm for arm in there if times(results.runs, arm, self.clock).grokked.all()]
+        cut = ", ".join(arm for arm in there if arm not in whole)
+        left_out = f"left out, since runs never reached: {cut}" if cut else ""
+        test = f"weighted least squares over arm means, bootstrap over seeds, lack of fit against the saturated model, {self.clock}"
+        if len(whole) < 4:
+            return [Case(test=test, blocked=f"{len(whole)} levels of {self.x} are fewer than 4", measured=left_out)]
+        tables = common_seeds(results.runs, whole)
+        level = np.array([float(pd.to_numeric(own[self.x]).iloc[0]) for own in tables])
+        t = np.stack([self.clock.sample(own).time for own in tables], axis=1)
+        if len(t) < FEWEST:
+            return [Case(test=test, seeds=len(t), blocked=_few(len(t)), measured=left_out)]
+        fit = fit_power_law(level, t, self.exponent, self.tolerance)
+        misses = fit.lack_of_fit / 2 if fit.misfit > self.misfit else 1.0
+        described = f"{fit.describe(self.x, self.exponent)}, {len(whole)} levels"
+        spread = power.spread_of(np.log(t[:, 0]) - np.log(t[:, -1]))
+        return [
+            Case(
+                p_for=max(fit.p_below, fit.p_above, 1.0 if misses < ALPHA / 2 else 0.0),
+                p_against=min(1.0, 2 * min(fit.p_outside, misses)),
+                effects=(Effect("exponent", fit.exponent, fit.low, fit.high),),
+                measured=f"{described}; {left_out}" if left_out else described,
+                test=test,
+                seeds=len(t),
+                numbers=fit._asdict(),
+                simulated=power.of_law(len(t), tuple(level.tolist()), spread, self.exponent, self.tolerance),
+            )
+        ]
+
+
+# ── rules made of rules ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Custom(Rule):
+    """Where no other rule fits: `judge` gives the cases. It needs positive and negative controls of its own in the tests."""
+
+    name: str
+    judge: Callable[[Results], Case | Sequence[Case]]
+
+    def cases(self, results: Results) -> list[Case]:
+        found = self.judge(results)
+        return [found] if isinstance(found, Case) else list(found)
+
+
+@dataclass(frozen=True)
+class NotTested(Rule):
+    """No run decides it, and why."""
+
+    why: str
+
+    def cases(self, results: Results) -> list[Case]:
+        return [Case(verdict="not tested", measured=self.why)]
+
+
+@dataclass(frozen=True)
+class InEach(Rule):
+    """A rule per case; one verdict each, Holm's correction over all of them."""
+
+    rules: Mapping[str, Rule]
+
+    def cases(self, results: Results) -> list[Case]:
+        return [_under(name, case) for name, rule in self.rules.items() for case in rule.found(results)]
+
+
+@dataclass(frozen=True)
+class InRegimes(Rule):
+    """The same rule in each regime, with the regime removed from the arms' names; regimes that were not run are skipped."""
+
+    rule: Rule
+    regimes: Sequence[str] = tuple(REGIMES)
+
+    def cases(self, results: Results) -> list[Case]:
+        there = {regime: own for regime in self.regimes if len(own := in_regime(results.runs, regime))}
+        if not there:
+            raise NotRunError(", ".join(self.regimes))
+        return [_under(name, case) for name, own in there.items() for case in self.rule.found(select(results, own))]
+
+
+def in_regimes(rule: Rule, regimes: Iterable[str] = tuple(REGIMES)) -> InRegimes:
+    """One verdict per regime."""
+    return InRegimes(rule, tuple(regimes))
+
+
+def _under(name: str, case: Case) -> Case:
+    return replace(case, name=", ".join(part for part in (name, case.name) if part))
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The seeds whose run of `arm` reached the clock's threshold."""
+
+    arm: str
+    clock: Clock = FIRST_99
+
+    def seeds(self, runs: pd.DataFrame) -> tuple[list[int], int]:
+        """Those seeds, and how many there are in all."""
+        (own,) = common_seeds(runs, [self.arm])
+        return list(own.index[self.clock.sample(own).grokked]), len(own)
+
+
+@dataclass(frozen=True)
+class Conditional(Rule):
+    """A rule on the seeds that meet a condition only; how many do is reported beside it."""
+
+    rule: Rule
+    given: Reached
+
+    def cases(self, results: Results) -> list[Case]:
+        seeds, count = self.given.seeds(results.runs)
+        own = select(results, results.runs[results.runs["seed"].isin(seeds)])
+        note = f"given that {self.given.arm} reached ({self.given.clock}): {say_share(len(seeds), count)}"
+        if not seeds:
+            return [Case(blocked=f"no seed is left, {note}", measured=note)]
+        return [
+            replace(case, measured=f"{case.measured}; {note}" if case.measured else note)
+            for case in self.rule.found(own)
+        ]

@@ -21,6 +21,8 @@ from .program import Program
 from .stats import TrainingStats
 from .stopping import StopRule
 
+_AT_ONCE = 32
+"""Steps on a GPU between two looks at whether training is interrupted."""
 _SAVING = 0.05
 """Largest fraction of the time spent on saving all lanes."""
 
@@ -129,12 +131,14 @@ class Fleet:
         begin = time.perf_counter()
         epochs = min(lane.next_due - lane.epoch for lane in active)
         generators = global_states()
-        for _ in range(epochs):
+        at_once = max(1, _AT_ONCE // self.program.config.steps_per_epoch) if self.device.type == "cuda" else 1
+        for begun in range(0, epochs, at_once):
             if self.interrupted():
                 return True
-            self.program.train_epoch()
+            own = min(at_once, epochs - begun)
+            self.program.train_epoch(own)
             for lane in active:
-                lane.epoch += 1
+                lane.epoch += own
         self.program.finish()
         spent = time.perf_counter() - begin
         steps = epochs * self.program.config.steps_per_epoch

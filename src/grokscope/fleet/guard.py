@@ -29,6 +29,11 @@ class _Watch(TorchDispatchMode):
         super().__init__()
         self.advice = advice
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here. PyTorch would otherwise import its compiler at the first operation: seconds at every start."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
         if torch.Tag.nondeterministic_seeded in func.tags and _draws(func, args, given):

@@ -8,8 +8,8 @@ programs of one lane, which need no vmap: a run's bits do not depend on its neig
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,6 +24,7 @@ from ..randomness import Key
 from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
 from .data import Batch, select, stack_like, with_plan
+from .division import blocks_of, divided, divides, without_prior
 from .evaluation import Evaluation
 from .guard import no_global_randomness
 from .layout import Layout
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
     from ..tickets import Origin
 
 
-_AHEAD = 32
-"""Number of steps whose learning rates are computed at once on a CPU."""
+_BURST = 8
+"""Steps per CUDA graph, if as many are left: fleets that share the interpreter wait for each other at every launch."""
+_AHEAD = {"cpu": 32, "cuda": 256}
+"""Number of steps whose learning rates are computed at once."""
 
 
 class Program:
@@ -57,8 +60,11 @@ class Program:
         self.layout = Layout(template.ticket.with_scores(template.model.parameters(self.shape)))
         self.objective = Objective(template, device, fuse)
         self.update = Update(template, self.layout)
-        self.evaluation = Evaluation(self.objective)
         as_stored = type(template.ticket).effective is Ticket.effective and not template.noise.in_steps
+        in_blocks = lanes == 1 and device.type == "cpu" and fuse and not self.objective.fused and divides(template)
+        self.bounds = blocks_of(template) if in_blocks else []
+        """The blocks of the training batch, if it is divided."""
+        self.evaluation = Evaluation(self.objective, in_blocks)
         self.needs_no_vmap = self.objective.fused and as_stored
         """Whether the fused loss takes stacked weights directly."""
         self.flat = torch.zeros(lanes, self.layout.size, device=device)
@@ -72,13 +78,19 @@ class Program:
             "optim": self._new_state(template.optim.init, template.optim.elementwise),
             "filter": self._new_state(lambda weight, role: template.filter.init(weight), template.filter.elementwise),
         }
-        self._ahead: deque[tuple[Tensor, Tensor]] = deque()
+        self._ahead = torch.zeros(_AHEAD[device.type], 2, lanes, device=device)
         """Learning rates and prior strengths of the next steps."""
+        self._next = torch.zeros(1, dtype=torch.int64, device=device)
+        """Which of them is the next step's: counted by the step itself, since a graph repeats the same operations."""
+        self._left = 0
+        """How many of them are left."""
         self._steps_guarded = self._evaluations_guarded = False
         """Whether one evaluation has been checked for draws from a global generator."""
+        self._blocks: tuple[Batch, ...] = ()
+        """The blocks of the training set, if a batch is all of it."""
         self.train: Batch = {}
         self.test: Batch = {}
-        self._train_step, self._evaluate = self._recorded()
+        self._record()
 
     # ── lanes ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -92,16 +104,19 @@ class Program:
     ) -> None:
         """Load a run into a lane: initialised from its seed (and the `origin` of its ticket), or from saved tensors."""
         train, test = data
+        if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
+            train = {name: tensor for name, tensor in train.items() if name != "target"}
         train, test = (train if self.config.batch_size else self._planned(train)), self._planned(test)
-        if not self.train:
+        if not self.train or (self.lanes == 1 and self.train.keys() != train.keys()):
             self.train, self.test = (stack_like(self.lanes, side, self.device) for side in (train, test))
         for stacked, own in ((self.train, train), (self.test, test)):
             for name, tensor in own.items():
                 stacked[name][lane].copy_(tensor)
+        self._blocks = ()
         for key, value in hyper_of(config).items():
             self.hyper[key][lane] = value
         self.seed[lane] = config.seed_for("order")
-        self._ahead.clear()
+        self._left = 0
         if saved is None:
             start = starting_point(config, self._planned(data[0]), origin)
             saved = {f"weight/{name}": weight for name, weight in start.weights.items()}
@@ -115,7 +130,7 @@ class Program:
     def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
         if mask and self.mask is None:
             self.mask = torch.ones_like(self.flat)
-            self._train_step, self._evaluate = self._recorded()  # the recorded graphs have no mask
+            self._record()  # the recorded graphs have no mask
         if self.mask is not None:
             self.mask[lane] = 1.0
             for name, lives in self.layout.cut(self.mask[lane]).items():
@@ -172,31 +187,50 @@ class Program:
 
     # ── training ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def train_epoch(self) -> None:
-        """One pass over each lane's training set."""
-        for _ in range(self.config.steps_per_epoch):
-            self._train_step()
+    def train_epoch(self, epochs: int = 1) -> None:
+        """One pass over each lane's training set, or several."""
+        self.train_steps(epochs * self.config.steps_per_epoch)
+
+    def train_steps(self, steps: int) -> None:
+        while steps:
+            if not self._left:
+                self._look_ahead()
+            several = self._train_burst is not None and min(steps, self._left) >= _BURST
+            if several and self._train_burst is not None:
+                self._train_burst()
+            else:
+                self._train_step()
+            done = _BURST if several else 1
+            self._left, steps = self._left - done, steps - done
 
     def finish(self) -> None:
         """Wait until the device has completed all work of this thread."""
         if self.device.type == "cuda":
             torch.cuda.current_stream(self.device).synchronize()
 
-    def _recorded(self) -> tuple[Callable[[], None], Callable[[], dict[str, Tensor]]]:
-        """The step and the evaluation, as CUDA graphs on a GPU."""
-        if self.device.type != "cuda":
-            return self._eager_step, self._eager_evaluation
-        precision = self.config.precision
-        step = captured(self._eager_step, self._changing, precision)
-        return step, captured(self._eager_evaluation, lambda: [], precision)
+    def _record(self) -> None:
+        """Prepare the step and the evaluation; on a GPU they become CUDA graphs at their first call."""
+        self._train_step: Callable[[], None] = self._eager_step
+        self._train_burst: Callable[[], None] | None = None
+        self._evaluate: Callable[[], dict[str, Tensor]] = self._eager_evaluation
+        if self.device.type == "cuda":
+            precision = self.config.precision
+            self._train_step = captured(self._eager_step, self._changing, precision)
+            self._train_burst = captured(self._eager_burst, self._changing, precision)
+            self._evaluate = captured(self._eager_evaluation, lambda: [], precision)
 
     def close(self) -> None:
         """Release the recorded graphs: they keep the program and its memory alive until the next garbage collection."""
-        del self._train_step, self._evaluate
+        del self._train_step, self._train_burst, self._evaluate
 
     def _changing(self) -> list[Tensor]:
         """All tensors that a step modifies."""
-        return [self.flat, self.step, *(tensor for component in self.state.values() for tensor in component.values())]
+        counters = [self.step, self._next]
+        return [self.flat, *counters, *(tensor for component in self.state.values() for tensor in component.values())]
+
+    def _eager_burst(self) -> None:
+        for _ in range(_BURST):
+            self._eager_step()
 
     def _eager_step(self) -> None:
         if self._steps_guarded:
@@ -208,10 +242,7 @@ class Program:
 
     def _step_all(self) -> None:
         lr, beta = self._scheduled()
-        of, factors = self._objective(self._batch(), beta)
-        # frozen attention leaves W_Q and W_K unused: their gradient is 0
-        weights = list(self.weights.values())
-        grads = torch.autograd.grad(of, weights, factors, allow_unused=True, materialize_grads=True)
+        grads = self._gradients(*self._objective(self._batch(), beta))
         with torch.no_grad():
             grad = self.layout.join(dict(zip(self.weights, grads, strict=True)))
             if self.update.is_plain_adamw:
@@ -220,9 +251,20 @@ class Program:
                 self._apply_update(grad, lr)
             self.step += 1
 
+    def _gradients(self, of: list[Tensor], factors: list[Tensor]) -> tuple[Tensor, ...]:
+        """The gradient of the objective with respect to every weight."""
+        weights = list(self.weights.values())
+        total = _Objective.apply(len(of), *of, *factors)
+        # frozen attention leaves W_Q and W_K unused: their gradient is 0
+        return torch.autograd.grad(total, weights, allow_unused=True, materialize_grads=True)
+
     def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors to differentiate and the factor of each: the sum of their products is the objective of the runs, or has the
         same gradient."""
+        if len(self.bounds) > 1 and "target" not in batch:
+            loss = self._each_run(partial(self.objective.loss_in_blocks, self._in_blocks(batch)))
+            total = loss(self.weights, self.hyper, beta, self.step, self.seed)
+            return [total], [torch.ones_like(total)]
         if not self.needs_no_vmap:
             total = self._each_run(self.objective.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
             return [total], [torch.ones_like(total)]
@@ -239,15 +281,24 @@ class Program:
         penalties = self._each_run(self.objective.penalties)
         return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [ones]
 
+    def _look_ahead(self) -> None:
+        """Compute the learning rate and the prior's strength of each run for the next steps: many small operations."""
+        self._left = len(self._ahead)
+        steps = self.step + torch.arange(self._left, device=self.device)[:, None]
+        rates, betas = vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps)
+        torch.stack([rates, betas], 1, out=self._ahead)
+        self._next.zero_()
+
+    def _in_blocks(self, batch: Batch) -> tuple[Batch, ...]:
+        if self.config.batch_size or not self._blocks:
+            self._blocks = divided({name: t[0] for name, t in batch.items()}, self.config, self.bounds)
+        return self._blocks
+
     def _scheduled(self) -> tuple[Tensor, Tensor]:
-        """Learning rate and prior strength of each run at this step. On a CPU, several steps are computed at once."""
-        if self.device.type == "cuda":
-            return vmap(self.objective.scheduled)(self.hyper, self.step)
-        if not self._ahead:
-            steps = self.step + torch.arange(_AHEAD)[:, None]
-            rates, betas = vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps)
-            self._ahead.extend(zip(rates, betas, strict=True))
-        return self._ahead.popleft()
+        """Learning rate and prior strength of each run at this step."""
+        rate, beta = self._ahead.index_select(0, self._next)[0]
+        self._next += 1
+        return rate, beta
 
     def _apply_update(self, grad: Tensor, lr: Tensor) -> None:
         arguments = (self.flat, grad, self.state, self.hyper, lr, self.step, self.seed)
@@ -286,7 +337,9 @@ class Program:
         return self._planned(select(self.train, key.argsort(dim=1, stable=True).gather(1, slice_)))
 
     def _planned(self, batch: Batch) -> Batch:
-        heads = getattr(self.config.model, "heads", 1) if self.objective.fused else 1
+        model = self.config.model
+        expanded = self.objective.fused and not model.pools_heads(self.device)
+        heads = getattr(model, "heads", 1) if expanded else 1
         return with_plan(batch, self.shape.vocabulary, max(self.shape.length, self.shape.test_length), heads)
 
     # ── measuring ────────────────────────────────────────────────────────────────────────────────────────────
@@ -350,6 +403,20 @@ class Program:
         if self.config.model.has_attention:
             shape = (self.shape.train_size, getattr(self.config.model, "heads", 1), self.shape.length)
         return torch.zeros(self.lanes, *shape, device=self.device, requires_grad=True)
+
+
+class _Objective(torch.autograd.Function):
+    """A scalar with the gradient of Σ tensor · factor; its value is not computed. Given factors, `torch.autograd.grad` does the
+    same, but imports SymPy to compare shapes, which takes a second at every start."""
+
+    @staticmethod
+    def forward(ctx: Any, count: int, *tensors: Tensor) -> Tensor:
+        ctx.save_for_backward(*tensors[count:])
+        return tensors[0].new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, *_: Tensor) -> Any:
+        return None, *ctx.saved_tensors, *(None for _ in ctx.saved_tensors)
 
 
 def _mapped(change: Callable[[Tensor], Tensor], tree: Any) -> Any:

@@ -20,7 +20,7 @@ class StopRule:
     """The stop rule of one run, and its state.
 
     A run is grokked by the clock "held" of `analysis.Criterion`, with the accuracy and the window of `stop`: it retires at
-    the evaluation that fills the window.
+    the evaluation that fills the window, or with `stop.extend` a window as long as the epochs before it times that factor.
     """
 
     def __init__(self, config: RunConfig, held_since: int | None = None):
@@ -37,7 +37,7 @@ class StopRule:
             self.held_since = None
         elif self.held_since is None:
             self.held_since = epoch
-        held = self.held_since is not None and epoch - self.held_since >= stop.window
+        held = self.held_since is not None and epoch - self.held_since >= stop.required(self.held_since)
         if epoch >= self.config.epochs:
             # The window can no longer be filled: two evaluations have to agree, as for every held time.
             return "grokked" if held or (self.held_since is not None and self.held_since < epoch) else "done"

@@ -50,10 +50,11 @@ class Update:
             filter.elementwise, flat, grad, state["filter"], lambda w, g, s, *_: filter.apply(w, g, s, step=now)
         )
         if self.rates is not None:
-            own_lr, decays = self._parameter_rates(flat)
+            own_lr, own_decay = self._parameter_rates(flat)
             grad = grad * (own_lr != 0)
             lr = torch.where(own_lr.isnan(), lr, own_lr)
-            optim = dataclasses.replace(optim, weight_decay=optim.weight_decay * decays)
+            decay = torch.where(own_decay.isnan(), optim.weight_decay, own_decay)
+            optim = dataclasses.replace(optim, weight_decay=decay)
         grad = grad * clip_scale(grad.norm(), optim.clip)
 
         def rule(w: Tensor, g: Tensor, s: dict[str, Tensor], role: Any, name: str) -> tuple[Tensor, dict[str, Tensor]]:
@@ -81,12 +82,19 @@ class Update:
         return flat * mask, state
 
     def _parameter_rates(self, flat: Tensor) -> tuple[Tensor, Tensor]:
-        """Learning rate (NaN: the optimizer's own) and decay (1 or 0) of every weight in the vector."""
+        """Learning rate and weight decay of every weight in the vector; NaN is the optimizer's own."""
         assert self.rates is not None
-        every = [(self.layout.parameters[name].shape, rate) for name, rate in self.rates.items()]
-        lr = [torch.full((math.prod(s),), math.nan if r.lr is None else r.lr, device=flat.device) for s, r in every]
-        decays = [torch.full((math.prod(s),), float(r.decays), device=flat.device) for s, r in every]
-        return torch.cat(lr), torch.cat(decays)
+        every = [(math.prod(self.layout.parameters[name].shape), rate) for name, rate in self.rates.items()]
+
+        def spread(numbers: list[float | None]) -> Tensor:
+            sizes = [size for size, _ in every]
+            filled = [
+                torch.full((n,), math.nan if x is None else x, device=flat.device)
+                for n, x in zip(sizes, numbers, strict=True)
+            ]
+            return torch.cat(filled)
+
+        return spread([rate.lr for _, rate in every]), spread([rate.weight_decay for _, rate in every])
 
     def _each(
         self,

@@ -5,6 +5,7 @@ A plan never changes the bits of a run on a CPU: each run is computed independen
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import sys
@@ -16,6 +17,7 @@ import torch
 
 from ..config import RunConfig
 from ..errors import ConfigError, GrokscopeError
+from ..fleet.division import is_dense, multiply_adds
 from ..ops.memory import is_out_of_memory
 from ..settings import flatten
 
@@ -39,6 +41,8 @@ USABLE = 0.7
 """Fraction of the free memory to use; the estimate is not exact."""
 PYTHON = 340_000_000
 """Multiply-adds of a worker's step that hide the Python code of another worker; measured on two cores."""
+PYTHON_DENSE = 50_000_000
+"""The same where the step is an ordinary forward and backward pass over all examples: PyTorch runs most of it."""
 
 
 def signature(config: RunConfig) -> str:
@@ -71,15 +75,8 @@ def plan_workers(configs: Sequence[RunConfig], device: torch.device, cores: int,
         return min(MOST_WORKERS["cuda"], len({signature(config) for config in configs}))
     if lanes is not None:
         return min(lanes, len(configs))
-    mean = sum(_multiply_adds(config) for config in configs) / len(configs)
-    return max(1, min(MOST_WORKERS["cpu"], cores, len(configs), 1 + int(mean / PYTHON)))
-
-
-def _multiply_adds(config: RunConfig) -> int:
-    """Approximate multiply-adds of a step: forward, and twice as many backward."""
-    shape = config.task.shape
-    weights = sum(math.prod(p.shape) for p in config.model.parameters(shape).values())
-    return 3 * (config.batch_size or shape.train_size) * weights
+    hidden = sum(multiply_adds(config) / (PYTHON_DENSE if is_dense(config) else PYTHON) for config in configs)
+    return max(1, min(MOST_WORKERS["cpu"], cores, len(configs), 1 + int(hidden / len(configs))))
 
 
 def fitting_lanes(config: RunConfig, runs: int, free: int, workers: int) -> int:
@@ -131,8 +128,13 @@ def _parts(config: RunConfig, *, kept: int, copies: int) -> tuple[int, int, int]
 
 
 def _state_size(config: RunConfig) -> int:
-    """Numbers that the optimizer and the filter keep for SAMPLE weights. Nothing of that size is allocated."""
-    for device in ("meta", "cpu"):  # an optimizer of a user's own may read values, which meta tensors do not have
+    """Numbers that the optimizer and the filter keep for SAMPLE weights. Nothing large is allocated."""
+    numbers = [getattr(part, f.name) for part in (config.optim, config.filter) for f in dataclasses.fields(part)]
+    large = any(
+        isinstance(number, int) and number > SAMPLE for number in numbers
+    )  # such as the steps in a moving average
+    # Meta tensors take no memory, but a second to import; and an optimizer of a user's own may read values, which they do not have.
+    for device in ("meta", "cpu") if large else ("cpu",):
         blank = torch.empty(SAMPLE, device=device)
         try:
             states = (*config.optim.init(blank, "matrix").values(), *config.filter.init(blank).values())

@@ -1,5 +1,5 @@
-"""Where attention goes, on the test inputs: distance from the oracle, least mass on an informative token, entropy (of each head
-too, where there are several), profile."""
+"""Where attention goes, on the test inputs: distance from the oracle, least mass on an informative token (of all heads together,
+and of the head that has most, where there are several), entropy (of each head too), profile."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ def attention(view: View) -> dict[str, Tensor]:
             "mass_mean": mass.mean(),
             "mass_worst": mass.amin(),
         }
+        if out.log_attention.shape[1] > 1:
+            each_head = least_mass(out.log_attention.exp(), informative.unsqueeze(1))
+            found["mass_best_head"] = each_head.mean(0).amax()
     entropy = attention_entropy(out.log_attention).mean(0)
     heads = entropy.shape[0]
     return found | {

@@ -44,6 +44,13 @@ class Parameter(NamedTuple):
     """Standard deviation at initialisation."""
     part: Literal["embed", "attention", "mlp", "readout", "norm"]
     """Part of the network it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
+    mean: float = 0.0
+    """Mean at initialisation."""
+
+    def draw(self, generator: Generator) -> Tensor:
+        """Gaussian initial values."""
+        drawn = torch.randn(self.shape, generator=generator) * self.std
+        return drawn + self.mean if self.mean else drawn
 
 
 Inputs = Union["Plan", "Tensor"]
@@ -63,6 +70,7 @@ class Output:
     stream             e_j [example position d], what the last attention layer reads; not where the model knows a shorter way to
                        `interaction_gradient` and `embedding_norm`
     hidden             [example neuron], the MLP's hidden layer at the query, after its nonlinearity
+    prelogits          [example d], the residual stream that is unembedded, at the query; not for a readout without one
     loss, correct      [example], cross-entropy of each answer, with a gradient on attention only, and 1 where it is correct: where
                        the evaluation is fused
     distance           ‖v_j − h‖ [example head position], in place of the values there
@@ -81,6 +89,7 @@ class Output:
         loss: Tensor | None = None,
         correct: Tensor | None = None,
         distance: Tensor | None = None,
+        prelogits: Tensor | None = None,
     ):
         self._logits = logits
         self.attention = attention
@@ -93,6 +102,7 @@ class Output:
         self.loss = loss
         self.correct = correct
         self.distance = distance
+        self.prelogits = prelogits
 
     @property
     def logits(self) -> Tensor:
@@ -126,6 +136,9 @@ class Model(Settings):
     """Base of all models. One without attention needs `parameters`, `check_task` and `forward` alone."""
 
     has_attention: ClassVar[bool] = True
+    examplewise: ClassVar[bool] = False
+    """Whether the output of an example depends on no other example, so that a batch may be cut into blocks. A subclass states it
+    again: it may compute something else."""
 
     def __post_init__(self) -> None:
         """A part may be given by name, as in ``Transformer(attention="linear")``."""
@@ -139,6 +152,10 @@ class Model(Settings):
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
         raise NotImplementedError
+
+    def positions_computed(self, shape: Shape) -> int:
+        """Positions of each example that `forward` computes separately from those of other examples."""
+        return 1
 
     def forward(
         self,
@@ -201,6 +218,10 @@ class Model(Settings):
         the end, and vmap is not needed."""
         raise NotImplementedError
 
+    def pools_heads(self, device: torch.device) -> bool:
+        """Whether the fused path has no use for the lookup plan of all heads."""
+        return False
+
     def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
         """Upper bound on how fast the logits change with the pooled representation h."""
         raise NotImplementedError
@@ -237,7 +258,19 @@ class Model(Settings):
 
     def init(self, shape: Shape, generator: Generator) -> dict[str, Tensor]:
         """Gaussian weights, drawn in the order of `parameters`."""
-        return {name: torch.randn(p.shape, generator=generator) * p.std for name, p in self.parameters(shape).items()}
+        return {name: p.draw(generator) for name, p in self.parameters(shape).items()}
+
+
+def is_examplewise(model: Model) -> bool:
+    """Whether a model computes every example by itself: it and its parts say so in their own class, and none of their methods
+    was changed after it was registered."""
+    parts = [
+        (type(getattr(model, name)), held.registry)
+        for name, held in type(model).component_fields().items()
+        if held.registry is not None
+    ]
+    every: list[tuple[type, Registry[Any]]] = [(type(model), models), *parts]
+    return all(vars(cls).get("examplewise", False) and not registry.patched(cls) for cls, registry in every)
 
 
 def overridden(model: Model) -> list[str]:

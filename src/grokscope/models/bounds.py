@@ -13,7 +13,7 @@ from ..theory import spectral_norm
 from .base import Neurons, Output
 from .parts import FeedForward, Readout
 from .parts.base import times
-from .parts.norm.placement import PATHS
+from .parts.norm.placement import PATHS, SITES
 from .tables import Tables
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Bounded(Tables):
         own = layer_weights(weights, self.layers - 1)
         W_in, W_out = self.mlp.factors(own)
         if "mlp" in PATHS[self.norm]:
-            W_in = slope * W_in
+            W_in = slope * (own["gain_mlp"].unsqueeze(-1) * W_in if self.norm_kind.affine else W_in)
         bound = self.readout.lipschitz(W_in, W_out, own)
         if self._mixes_heads:
             bound = bound * spectral_norm(own["W_O"])
@@ -59,18 +59,20 @@ class Bounded(Tables):
     def interaction_gradient(self, weights: dict[str, Tensor], plan: Plan, out: Output, gradient: Tensor) -> Tensor:
         """M acts on what queries and keys read."""
         if out.stream is not None:
-            read = out.replace(stream=self._attention_reads(out.stream)[0])
+            own = layer_weights(weights, self.layers - 1)
+            read = out.replace(stream=self._attention_reads(out.stream, own)[0])
             return super().interaction_gradient(weights, plan, read, gradient)
-        rows = self._attention_reads(self._rows(weights, plan))[0]
+        rows = self._attention_reads(self._rows(weights, plan), weights)[0]
         key_sum = read_sums(gradient.mT, plan).mT @ rows  # head, d
         return torch.einsum("q,hd->hqd", rows[-1], key_sum) / math.sqrt(self.d // self.heads)
 
     def embedding_norm(self, weights: dict[str, Tensor], plan: Plan, out: Output) -> Tensor:
         """W_V acts on what values read."""
         if out.stream is not None:
-            read = out.replace(stream=self._attention_reads(out.stream)[1])
+            own = layer_weights(weights, self.layers - 1)
+            read = out.replace(stream=self._attention_reads(out.stream, own)[1])
             return super().embedding_norm(weights, plan, read)
-        rows = self._attention_reads(self._rows(weights, plan))[1]
+        rows = self._attention_reads(self._rows(weights, plan), weights)[1]
         return (rows.norm(dim=-1) * plan.is_read).amax()
 
     def sensitivity(self, out: Output) -> Tensor | None:
@@ -101,10 +103,10 @@ class Bounded(Tables):
         """Whether there is a W_O."""
         return self.heads > 1 and self.readout.residual
 
-    def _attention_reads(self, x: Float[Tensor, "... d"]) -> tuple[Tensor, Tensor]:
+    def _attention_reads(self, x: Float[Tensor, "... d"], weights: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """What queries and keys read of x, and what values read."""
         paths = PATHS[self.norm]
-        normal = self.norm_kind(x) if paths & {"query-key", "value"} else x
+        normal = self.norm_kind.at("attention", x, weights) if paths & SITES["attention"] else x
         return normal if "query-key" in paths else x, normal if "value" in paths else x
 
     def _joined(self, stream: Tensor, h: Tensor, weights: dict[str, Tensor]) -> Tensor:

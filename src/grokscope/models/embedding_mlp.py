@@ -2,6 +2,7 @@
 
 softmax(relu((E_a + E_b) W_in) W_out W_unemb), without biases and without positions. Every weight starts at
 N(0, κ/√d_in), where d_in is the width that the weight reads; an embedding reads one-hot tokens, so its d_in is their number.
+The authors' code for Table 1 draws the embedding alone by Kaiming's rule for ReLU, √2 times as large (embed_init = "kaiming").
 The query "=" carries no information and is omitted from the sum. It has no embedding, so that no weight is idle when weights are
 counted, pruned or compared.
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -45,8 +46,11 @@ class EmbeddingMLP(Model):
     dropout: float = setting(0.0, since=2)
     """Fraction of the hidden neurons that is set to 0 at random in a training step."""
 
+    embed_init: Literal["normal", "kaiming"] = setting("normal", since=3)
+    """Initial embeddings: N(0, κ/√d_in) as all weights, or N(0, κ√(2/d_in)), as torch.nn.init.kaiming_normal_."""
+
     has_attention: ClassVar[bool] = False
-    HOST: ClassVar[tuple[str, ...]] = ("kappa",)
+    HOST: ClassVar[tuple[str, ...]] = ("kappa", "embed_init")
 
     def check(self) -> None:
         for field in ("d", "d_mlp"):
@@ -56,8 +60,9 @@ class EmbeddingMLP(Model):
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
         tokens = shape.vocabulary - 1
+        gain = self.kappa * (math.sqrt(2) if self.embed_init == "kaiming" else 1.0)
         return {
-            "W_E": Parameter((tokens, self.d), "embedding", self.kappa / math.sqrt(tokens), "embed"),
+            "W_E": Parameter((tokens, self.d), "embedding", gain / math.sqrt(tokens), "embed"),
             "W_in": Parameter((self.d, self.d_mlp), "matrix", self.kappa / math.sqrt(self.d), "mlp"),
             "W_out": Parameter((self.d_mlp, self.d), "matrix", self.kappa / math.sqrt(self.d_mlp), "mlp"),
             "W_U": Parameter((self.d, shape.classes), "embedding", self.kappa / math.sqrt(self.d), "readout"),

@@ -1,6 +1,7 @@
 """The fused path of a transformer: from attention weights to the loss in one operation, without storing the logits.
 
-It replaces `forward` for one layer read at the query, x = e_q + h, a ReLU MLP behind a norm or none, without dropout. Heads that
+It replaces `forward` for one layer read at the query, x = e_q + h, a ReLU MLP without biases behind a norm (without gain) or none,
+and no dropout. Heads that
 W_O mixes are one head with longer sequences: x = e_q + Σ_h Σ_j α_hj (v_hj W_O,h), so position j of head h reads a table of its own.
 """
 
@@ -13,13 +14,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch.func import vmap
 
-from ..ops.lookup import Plan, distances, pool
+from ..ops import readout_stream
+from ..ops.lookup import Plan, distances, pool, pool_heads
 from ..ops.normalise import Normalise
 from ..ops.query_attention import attend
 from ..ops.readout_eval import evaluate_readout
 from ..ops.readout_loss import mean_cross_entropy
 from ..ops.triton import usable_on
+from ..shapes import Float
 from .base import Output
+from .parts import FeedForward
 from .parts.attention.linear import Linear
 from .parts.attention.softmax import Softmax
 from .parts.mlp.relu import ReLU
@@ -53,10 +57,11 @@ class Fused(Tables):
     d: int
     dropout: float
     readout_scale: float
+    mlp: FeedForward
 
     def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
         """Whether this is the network of `ops/readout_loss.py` and `ops/readout_eval.py`."""
-        if (self.scope != "query" and self.layers > 1) or self.dropout:
+        if (self.scope != "query" and self.layers > 1) or self.dropout or self.mlp.bias or self.norm_kind.affine:
             return False
         if any(type(getattr(self, name)) not in kinds for name, kinds in FUSED.items()):
             return False
@@ -73,12 +78,17 @@ class Fused(Tables):
         frozen: Tensor | None = None,
         reads: Plan | None = None,
     ) -> tuple[Tensor, Output]:
-        if self._attends_by_hand(labels.device, frozen):
-            *found, values = attend(weights, inputs)
-            seen = AtQuery(*(t.unsqueeze(-2) for t in found))
+        if self.pools_heads(labels.device):
+            seen = self._attend(weights, inputs, frozen)
+            x = self._mixed(weights, self._pooled(weights, inputs, seen.attention))
+            loss = readout_stream.mean_cross_entropy(x, *self._behind(weights, labels))
         else:
-            seen, values = self._attend(weights, inputs, frozen), self._values_with_query(weights, inputs)
-        loss = mean_cross_entropy(*self._read_out(weights, values, seen, reads or inputs, labels), once=True)
+            if self._attends_by_hand(weights["W_E"], frozen):
+                *found, values = attend(weights, inputs)
+                seen = AtQuery(*(t.unsqueeze(-2) for t in found))
+            else:
+                seen, values = self._attend(weights, inputs, frozen), self._values_with_query(weights, inputs)
+            loss = mean_cross_entropy(*self._read_out(weights, values, seen, reads or inputs, labels), once=True)
         return loss, Output(self._deferred_logits(weights, inputs, frozen=frozen), *seen)
 
     def fused_eval(
@@ -92,8 +102,13 @@ class Fused(Tables):
         offset: Tensor | None = None,
         detail: bool = False,
     ) -> Output:
-        seen, values = self._attend(weights, inputs, frozen, offset), self._values_with_query(weights, inputs)
-        loss, correct = evaluate_readout(*self._read_out(weights, values, seen, reads or inputs, labels))
+        seen = self._attend(weights, inputs, frozen, offset)
+        if self.pools_heads(labels.device):
+            x = self._mixed(weights, self._pooled(weights, inputs, seen.attention))
+            loss, correct = readout_stream.evaluate(x, *self._behind(weights, labels))
+        else:
+            values = self._values_with_query(weights, inputs)
+            loss, correct = evaluate_readout(*self._read_out(weights, values, seen, reads or inputs, labels))
         logits = self._deferred_logits(weights, inputs, frozen=frozen, offset=offset)
         out = Output(logits, *seen, loss=loss, correct=correct)
         if not detail:
@@ -115,8 +130,28 @@ class Fused(Tables):
         attention = seen.attention.flatten(-2)
         if plan.row.shape[-1] != attention.shape[-1]:
             plan = plan.for_heads(self.heads)
+        return values, attention, plan, *self._behind(weights, labels)
+
+    def _behind(
+        self, weights: dict[str, Tensor], labels: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, float, Normalise | None]:
+        """What the readout needs besides x."""
         W_in, W_out, W_U = (weights[name] for name in ("W_in", "W_out", "W_U"))
-        return values, attention, plan, W_in, W_out, W_U, labels, self.readout_scale, self._before_mlp
+        return W_in, W_out, W_U, labels, self.readout_scale, self._before_mlp
+
+    def pools_heads(self, device: torch.device) -> bool:
+        """Whether each head pools its own values, which W_O mixes afterwards: on a GPU a product costs less than look-ups of full
+        width for every head."""
+        return self.heads > 1 and usable_on(device)
+
+    def _pooled(self, weights: dict[str, Tensor], plan: Plan, attention: Tensor) -> Float[Tensor, "... example d"]:
+        """h of all heads, side by side."""
+        return pool_heads(self._table(weights, plan, weights["W_V"], "value"), attention, plan)
+
+    def _mixed(self, weights: dict[str, Tensor], pooled: Tensor) -> Float[Tensor, "... example d"]:
+        """x = e_q + h W_O"""
+        add = torch.baddbmm if pooled.ndim == 3 else torch.addmm
+        return add(self._query(weights).unsqueeze(-2), pooled, weights["W_O"])
 
     @property
     def _before_mlp(self) -> Normalise | None:
@@ -135,10 +170,11 @@ class Fused(Tables):
         own = {name: weights[name].unsqueeze(-3) for name in weights if weights[name].ndim > 1}
         return self._table(own, plan, through, "value", plus=(query / self.heads).unsqueeze(-2)).flatten(-3, -2)
 
-    def _attends_by_hand(self, device: torch.device, frozen: Tensor | None) -> bool:
-        """Whether `attend` computes this model's attention; not used on a GPU, where graphs launch small operations."""
+    def _attends_by_hand(self, W_E: Tensor, frozen: Tensor | None) -> bool:
+        """Whether `attend` computes this model's attention: on a GPU of stacked runs, which need no vmap."""
         usual = self.heads == 1 and self.attention == Softmax() and self.positions == Learned()
-        return device.type == "cpu" and usual and frozen is None and not PATHS[self.norm] & {"query-key", "value"}
+        written = W_E.ndim == 3 or not W_E.is_cuda
+        return written and usual and frozen is None and not PATHS[self.norm] & {"query-key", "value"}
 
     def _deferred_logits(self, weights: dict[str, Tensor], plan: Plan, **how: Tensor | None) -> Callable[[], Tensor]:
         """The logits that the fused path does not compute, on demand; of one run, or of each of several stacked runs."""

@@ -57,7 +57,7 @@ class Tables(Model):
         """What every token at every position becomes under a matrix, `plus` a vector; without a norm in between, the sum of
         what the token and the position become."""
         if path in PATHS[self.norm]:
-            table = in_full(self.norm_kind(self._rows(weights, plan)) @ matrix)
+            table = in_full(self.norm_kind.at("attention", self._rows(weights, plan), weights) @ matrix)
             return table if plus is None else table + plus.unsqueeze(-2)
         token = in_full(weights["W_E"] @ matrix)
         place = in_full(self.positions.stream(weights, _places(weights, plan)) @ matrix)
@@ -69,7 +69,7 @@ class Tables(Model):
         """What the query attends to."""
         query = self._query(weights)
         if "query-key" in PATHS[self.norm]:
-            query = self.norm_kind(query)
+            query = self.norm_kind.at("attention", query, weights)
         q = (query.unsqueeze(-2) @ weights["W_Q"]).squeeze(-2).unflatten(-1, (self.heads, -1))  # head, width
         table = self._folded_logits(weights, plan, q) if self._folds else self._compared_logits(weights, plan, q)
         logits = lookup(table, plan).mT

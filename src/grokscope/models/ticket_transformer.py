@@ -8,7 +8,8 @@ neither embedding nor position, nothing attends to it, and the token before it i
 is 0 and its logit, that of a zero vector, is 0.
 
 Choices: the paper writes no 1/√d under the softmax; Nanda et al. have it, and so do the theory's logits. Positions start as
-small as embeddings, since the paper reads both from one-hot tokens. Weights start at N(0, κ/√d_in), biases at 0.
+small as embeddings, since the paper reads both from one-hot tokens. Weights start at N(0, κ/√d_in), biases at 0. The authors' code
+has neither positions nor biases: both can be left out.
 
 What depends on a token and its position alone is a table, and W_in, W_U and the mean over positions commute: the work for
 each example is a sum of rows that are d_mlp + classes wide.
@@ -53,6 +54,10 @@ class TicketTransformer(Model):
     """κ, the scale of the initial weights."""
     dropout: float = setting(0.0, since=2)
     """Fraction of the MLP's hidden units that is set to 0 at random in a training step."""
+    positions: bool = setting(True, since=3)
+    """Whether every position adds an embedding P[j] of its own."""
+    biases: bool = setting(True, since=3)
+    """Whether the layers of the MLP add biases."""
 
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)
 
@@ -66,7 +71,7 @@ class TicketTransformer(Model):
         d, hidden = self.d, self.d_mlp
         tokens, places = shape.vocabulary - 1, max(shape.length, shape.test_length) - 1
         small, square, wide = (self.kappa / math.sqrt(d_in) for d_in in (tokens, d, hidden))
-        return {
+        every = {
             "W_E": Parameter((tokens, d), "embedding", small, "embed"),
             "W_pos": Parameter((places, d), "embedding", small, "embed"),
             **{name: Parameter((d, d), "matrix", square, "attention") for name in ("W_Q", "W_K", "W_V", "W_O")},
@@ -76,6 +81,8 @@ class TicketTransformer(Model):
             "b_out": Parameter((d,), "bias", 0.0, "mlp"),
             "W_U": Parameter((d, shape.classes), "embedding", square, "readout"),
         }
+        left_out = (() if self.positions else ("W_pos",)) + (() if self.biases else ("b_in", "b_out"))
+        return {name: parameter for name, parameter in every.items() if name not in left_out}
 
     def forward(
         self,
@@ -89,7 +96,7 @@ class TicketTransformer(Model):
         detail: bool = False,
         every_position: bool = False,
     ) -> Output:
-        e = weights["W_E"][:, None] + weights["W_pos"]  # token, place, d
+        e = self._embedded(weights, inputs)
         values = e @ weights["W_V"]
         reader = _reader(inputs, *e.shape[:2]).to(e.dtype)
         logits = self._attention_logits(weights, e, inputs, reader)
@@ -100,13 +107,22 @@ class TicketTransformer(Model):
         after = torch.cat([weights["W_in"], weights["W_U"]], 1)  # what reads the residual stream
         x = pool(_rows(values @ weights["W_O"] @ after), attention[:, 0], inputs) + reader @ (e[:, -1] @ after)
         to_mlp, straight = x[:, : self.d_mlp], x[:, self.d_mlp :]
-        hidden = Dropout(self.dropout, training, key)(torch.relu(to_mlp + weights["b_in"]))
-        answer = straight + hidden @ (weights["W_out"] @ weights["W_U"]) + weights["b_out"] @ weights["W_U"]
+        hidden = torch.relu(to_mlp + weights["b_in"] if self.biases else to_mlp)
+        answer = straight + Dropout(self.dropout, training, key)(hidden) @ (weights["W_out"] @ weights["W_U"])
+        if self.biases:
+            answer = answer + weights["b_out"] @ weights["W_U"]
         if not detail:
             return Output(answer, attention, log_attention, logits)
         pooled = pool(_rows(values), attention[:, 0], inputs).unsqueeze(1)
         looked_up = lookup(_rows(values), inputs).unsqueeze(1)
         return Output(answer, attention, log_attention, logits, pooled, looked_up, lookup(_rows(e), inputs))
+
+    def _embedded(self, weights: dict[str, Tensor], plan: Plan) -> Float[Tensor, "token place d"]:
+        """e_j of every token at every place, without "=" and its place."""
+        each = weights["W_E"][:, None]
+        if self.positions:
+            return each + weights["W_pos"]
+        return each.expand(-1, plan.starts.shape[-1] // (len(each) + 1) - 1, -1)
 
     def _attention_logits(self, weights: dict[str, Tensor], e: Tensor, plan: Plan, reader: Tensor) -> Tensor:
         """ℓ [example, head, position]: of every token and place for every token that could read, then looked up."""

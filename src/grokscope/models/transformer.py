@@ -8,9 +8,9 @@ is d × d; with several heads W_O mixes them in the residual stream. Positions c
 With `scope = "query"` only the query attends, so keys and values are tables over (token, position): the same numbers as
 full attention in one layer, at a fraction of the work.
 
-Normalisation (inductive bias) is applied before a matrix, never on the residual stream. It has no gain and no bias of its own: the
-matrix behind it can hold any gain, and so W_Q, W_K, W_V and W_in mean the same with and without it. The readout scale
-multiplies the logits and leaves the initial weights alone.
+Normalisation (inductive bias) is applied before a matrix, never on the residual stream. By default it has no gain and no bias of
+its own: the matrix behind it can hold any gain, and so W_Q, W_K, W_V and W_in mean the same with and without it. The readout
+scale multiplies the logits and leaves the initial weights alone.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from .parts.base import times
 from .parts.dropout import check_dropout
 from .parts.mlp.relu import ReLU
 from .parts.norm.layer import LayerNorm
-from .parts.norm.placement import PATHS, Placement
+from .parts.norm.placement import PATHS, SITES, Placement
 from .parts.positions.learned import Learned
 from .parts.readout.residual import Residual
 from .tables import places_back
@@ -79,20 +79,21 @@ class Transformer(Fused, Bounded):
     """The MLP behind attention."""
     readout: Readout = component(readouts, Residual)
     """residual: x = e_q + h, x + MLP(x), unembedding; minimal: logits = MLP(h)."""
-    scope: Literal["query", "causal"] = "query"
-    """query: only the query attends; causal: every position attends to itself and earlier positions."""
+    scope: Literal["query", "causal", "full"] = "query"
+    """query: only the query attends; causal: every position attends to itself and earlier positions; full: to all positions."""
     init_scale: float = 1.0
     """Factor on every weight at initialisation."""
     norm: Placement = "none"
     """Where vectors are normalised: nowhere, before attention (queries, keys and values), the MLP, both, queries and keys alone,
     values alone."""
     norm_kind: Norm = component(norms, LayerNorm)
-    """How they are normalised, without a gain or a bias of their own."""
+    """How they are normalised."""
     readout_scale: float = 1.0
     """Fixed factor on the logits; large values are the usual way to make training lazy."""
     dropout: float = setting(0.0, since=2)
     """Fraction of the MLP's hidden units that is set to 0 at random, in every layer and training step."""
 
+    examplewise: ClassVar[bool] = True
     HOST: ClassVar[tuple[str, ...]] = ("init_scale",)
 
     def check(self) -> None:
@@ -105,7 +106,8 @@ class Transformer(Fused, Bounded):
         check_dropout(self.dropout)
         self.positions.check_width(self.d // self.heads)
         if self.layers > 1:
-            require(self.scope == "causal", "layers", 'more than one layer needs model.scope = "causal"')
+            several = 'more than one layer needs model.scope = "causal" or "full"'
+            require(self.scope != "query", "layers", several)
             require(self.readout.residual, "layers", 'more than one layer needs model.readout = "residual"')
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
@@ -119,8 +121,14 @@ class Transformer(Fused, Bounded):
         weights = {"W_E": Parameter((shape.vocabulary, d), "embedding", std, "embed")}
         weights |= self.positions.parameters(sizes)
         for layer in range(self.layers):
-            weights |= {f"{name}.{layer}" if layer else name: own for name, own in block.items()}
-        return weights | self.readout.parameters(sizes)
+            weights |= _of_layer(block, layer)
+        weights |= self.readout.parameters(sizes)
+        # last, so that the other weights are drawn alike wherever a norm stands
+        at_sites = [self.norm_kind.parameters_at(site, sizes) for site in SITES if PATHS[self.norm] & SITES[site]]
+        for layer in range(self.layers):
+            for own in at_sites:
+                weights |= _of_layer(own, layer)
+        return weights
 
     def forward(
         self,
@@ -135,10 +143,16 @@ class Transformer(Fused, Bounded):
         every_position: bool = False,
     ) -> Output:
         drop = Dropout(self.dropout, training, key)
-        if self.scope == "query" or (self.layers == 1 and not every_position):
-            # of one causal layer, only the query's attention reaches the answer
+        if self._reads_query_only(every_position):
             return self._query_only(weights, inputs, frozen, offset, detail, drop)
         return self._causal(weights, inputs, frozen, offset, detail, every_position, drop)
+
+    def _reads_query_only(self, every_position: bool) -> bool:
+        """Of one causal layer, only the query's attention reaches the answer."""
+        return self.scope == "query" or (self.layers == 1 and not every_position)
+
+    def positions_computed(self, shape: Shape) -> int:
+        return 1 if self._reads_query_only(shape.every_position) else shape.length
 
     def _query_only(
         self,
@@ -155,11 +169,12 @@ class Transformer(Fused, Bounded):
         pooled = heads[0].unsqueeze(1) if self.heads == 1 else torch.stack(heads, 1)
         x = self._joined(self._query(weights), pooled.flatten(1), weights)
         hidden = drop(self._hidden(x, weights))
-        answer = self._answer(x, hidden, weights)
+        written = self.mlp.output(hidden, weights)
+        answer = self._answer(x, written, weights)
         if not detail:
             return Output(answer, *seen)
         looked_up = lookup(values.flatten(1), plan).unflatten(2, (self.heads, -1)).transpose(1, 2)
-        return Output(answer, *seen, pooled, looked_up, hidden=hidden)
+        return Output(answer, *seen, pooled, looked_up, hidden=hidden, prelogits=self.readout.prelogits(x, written))
 
     def _causal(
         self,
@@ -173,10 +188,11 @@ class Transformer(Fused, Bounded):
     ) -> Output:
         x = lookup(self._rows(weights, plan), plan)  # example, position, d
         back = places_back(x.shape[1], x.device)
+        causal = self.scope == "causal"
         for layer in range(self.layers):
             last, own, stream = layer == self.layers - 1, layer_weights(weights, layer), x
             reading = slice(None) if every_position or not last else slice(-1, None)
-            for_keys, for_values = self._attention_reads(stream)
+            for_keys, for_values = self._attention_reads(stream, own)
             q, k, v = (
                 times(s, own[name]).unflatten(2, (self.heads, -1)).transpose(1, 2)
                 for s, name in ((for_keys[:, reading], "W_Q"), (for_keys, "W_K"), (for_values, "W_V"))
@@ -185,22 +201,30 @@ class Transformer(Fused, Bounded):
             if last and offset is not None:
                 logits = torch.cat([logits[:, :, :-1], logits[:, :, -1:] + offset.unsqueeze(2)], 2)
             instead = frozen.unsqueeze(1) if last and frozen is not None else None
-            log_attention, attention = self.attention.weigh(logits, back < back[reading, None], instead)
+            later = back < back[reading, None] if causal else None
+            log_attention, attention = self.attention.weigh(logits, later, instead)
             pooled = weighted_sum(attention, v)
             x = self._joined(stream[:, reading], pooled.transpose(1, 2).flatten(2), own)
             hidden = drop(self._hidden(x, own), layer)
+            written = self.mlp.output(hidden, own)
             if not last:
-                x = x + self.mlp.output(hidden, own)
-        answer = self._answer(x, hidden, own)
+                x = x + written
+        answer = self._answer(x, written, own)
         if not every_position:
             answer = answer.squeeze(1)
         at_query = (attention, log_attention, logits, pooled)[: 4 if detail else 3]
         details = (v, stream, hidden[:, -1]) if detail else ()
-        return Output(answer, *(t[:, :, -1] for t in at_query), *details)
+        out = Output(answer, *(t[:, :, -1] for t in at_query), *details)
+        return out.replace(prelogits=self.readout.prelogits(x[:, -1], written[:, -1])) if detail else out
 
     def _hidden(self, x: Tensor, weights: dict[str, Tensor]) -> Tensor:
-        return self.mlp.hidden(self.norm_kind(x) if "mlp" in PATHS[self.norm] else x, weights)
+        return self.mlp.hidden(self.norm_kind.at("mlp", x, weights) if "mlp" in PATHS[self.norm] else x, weights)
 
-    def _answer(self, x: Tensor, hidden: Tensor, weights: dict[str, Tensor]) -> Tensor:
-        answer = self.readout.logits(x, self.mlp.output(hidden, weights), weights)
+    def _answer(self, x: Tensor, written: Tensor, weights: dict[str, Tensor]) -> Tensor:
+        answer = self.readout.logits(x, written, weights)
         return answer if self.readout_scale == 1 else self.readout_scale * answer
+
+
+def _of_layer(parameters: dict[str, Parameter], layer: int) -> dict[str, Parameter]:
+    """Under the names of that layer: W_Q is W_Q.1 in the second."""
+    return {f"{name}.{layer}" if layer else name: own for name, own in parameters.items()}

@@ -94,6 +94,16 @@ def pool(
     return _Pool.apply(table, weight, *plan)
 
 
+def pool_heads(
+    table: Float[Tensor, "rows width"], weight: Float[Tensor, "example head position"], plan: Plan
+) -> Float[Tensor, "example width"]:
+    """`pool` with weights of its own for each head's share of the columns."""
+    if usable_on(table.device):
+        return _PoolHeads.apply(table, weight, *plan)
+    reads = lookup(table, plan).unflatten(-1, (weight.shape[-2], -1))  # example, position, head, width
+    return torch.einsum("...njhw,...nhj->...nhw", reads, weight.to(reads.dtype)).flatten(-2)
+
+
 def read_sums(reads: Float[Tensor, "example position width"], plan: Plan) -> Float[Tensor, "rows width"]:
     """For each row, the sum of `reads` over the places that read it: the transpose of `lookup`."""
     return _ReadSums.apply(reads, *plan)
@@ -238,6 +248,38 @@ class _Pool(torch.autograd.Function):
         flat = _lay_out(lanes, rows, Plan(*plan), in_dims[2:])
         out = _Pool.apply(table.reshape(lanes * rows, width), weight.flatten(0, 1), *flat)
         return out.unflatten(0, (lanes, -1)), 0
+
+
+class _PoolHeads(torch.autograd.Function):
+    """On a GPU, of one run or of stacked runs; bf16 under autocast. There is no second derivative."""
+
+    @staticmethod
+    def forward(table: Tensor, weight: Tensor, index: Tensor, order: Tensor, starts: Tensor) -> Tensor:
+        rounded = table.bfloat16() if torch.is_autocast_enabled(table.device.type) else table
+        return _pool_forward(rounded, weight, index)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        from .triton.lookup import pool_weight_backward
+
+        if torch.is_grad_enabled():
+            raise RuntimeError("pool_heads has no second derivative: differentiate the model's logits instead")
+        table, weight, *rest = ctx.saved_tensors
+        plan = Plan(*rest)
+        wanted = ctx.needs_input_grad
+        to_table = _row_sums(grad, plan, weight, plan.shape[-1]) if wanted[0] else None
+        to_weight = pool_weight_backward(grad, table.to(grad.dtype), plan.row, weight.shape[-2]) if wanted[1] else None
+        return to_table, to_weight, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, table: Tensor, weight: Tensor, *plan: Tensor) -> Any:
+        lanes = info.batch_size
+        table, weight = _batched(lanes, table, in_dims[0]), _batched(lanes, weight, in_dims[1])
+        return _PoolHeads.apply(table, weight, *_stacked(lanes, plan, in_dims[2:])), 0
 
 
 class _ReadSums(torch.autograd.Function):

@@ -29,8 +29,10 @@ class Attended(NamedTuple):
 
 
 def attend(weights: dict[str, Tensor], plan: Plan) -> Attended:
-    """Attention of one run, or of each of several stacked runs, on a CPU."""
-    matrices = (weights[name] for name in ("W_E", "W_pos", "W_Q", "W_K", "W_V"))
+    """Attention of one run, or of each of several stacked runs."""
+    matrices = [weights[name] for name in ("W_E", "W_pos", "W_Q", "W_K", "W_V")]
+    if matrices[0].is_cuda:
+        return Attended(*_AttendOnGPU.apply(*matrices, *plan)[:4])
     return Attended(*_Attend.apply(*matrices, plan.row)[:4])
 
 
@@ -114,3 +116,32 @@ class _Attend(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, *tensors: Tensor) -> Any:
         stacked = (_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=True))
         return _Attend.apply(*stacked), (0,) * 6
+
+
+class _AttendOnGPU(torch.autograd.Function):
+    """`attend` of stacked runs on a GPU, as an autograd function. Small products: in float32 or TF32 under autocast, too."""
+
+    @staticmethod
+    def forward(*tensors: Tensor) -> Any:
+        from .query_attention_batched import attend as batched
+
+        W_E, W_pos, W_Q, W_K, W_V, *plan = tensors
+        with torch.autocast("cuda", enabled=False):
+            found, kept = batched(W_E, W_pos, W_Q, W_K, W_V, Plan(*plan))
+        return *found, *kept
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_non_differentiable(*output[4:])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*inputs, *output[:2], *output[4:])
+
+    @staticmethod
+    def backward(ctx: Any, *to: Any) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError("attend has no second derivative: differentiate the model's logits instead")
+        from .query_attention_batched import attend_backward
+
+        saved = ctx.saved_tensors
+        weights, plan, (attention, log_attention), kept = saved[:5], Plan(*saved[5:8]), saved[8:10], saved[10:]
+        return *attend_backward(weights, kept, plan, attention, log_attention, to[:4]), None, None, None

@@ -24,9 +24,20 @@ def loss_and_gradients(
     scale: float, norm: Normalise | None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """As `ops.readout_loss.loss_and_gradients`."""
-    values, W_in, W_out, W_U = _operands(values, W_in, W_out, W_U)
+    (values,) = _operands(values)
+    x = _pool_forward(values, attention, plan.row)
+    loss, to_x, *rest = stream_loss(x, W_in, W_out, W_U, labels, scale, norm)
+    to_values = _row_sums(to_x, plan, attention, plan.row.shape[-1])
+    return loss, to_values, _pool_weight_backward(to_x, values, plan.row), *rest
+
+
+def stream_loss(
+    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None
+) -> tuple[Tensor, ...]:
+    """As `ops.readout_stream.loss_and_gradients`."""
+    x, W_in, W_out, W_U = _operands(x, W_in, W_out, W_U)
     classes, W_U = W_U.shape[-1], _aligned(W_U)
-    x, z, slope, hidden, y = _forward(values, attention, plan, W_in, W_out, norm)
+    z, slope, hidden, y = _forward(x, W_in, W_out, norm)
     error = torch.bmm(y, W_U) if scale == 1 else torch.bmm(y, W_U).mul_(scale)
     losses, _ = _errors(error, labels, classes, scale / x.shape[1], True)
     to_U = _sum(y, error)[..., :classes]
@@ -34,9 +45,7 @@ def loss_and_gradients(
     to_out = _sum(hidden, to_y)
     to_hidden = _to_hidden(to_y, W_out, hidden)
     to_in = _sum(z, to_hidden)
-    to_x = _to_x(to_y, to_hidden, W_in, z, slope, norm)
-    to_values = _row_sums(to_x, plan, attention, plan.row.shape[-1])
-    return losses.mean(1), to_values, _pool_weight_backward(to_x, values, plan.row), to_in, to_out, to_U
+    return losses.mean(1), _to_x(to_y, to_hidden, W_in, z, slope, norm), to_in, to_out, to_U
 
 
 def evaluate_readout(
@@ -44,23 +53,29 @@ def evaluate_readout(
     scale: float, norm: Normalise | None, wanted: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """As `ops.readout_eval`: cross-entropies, correct answers and, if wanted, the gradient on attention."""
-    values, W_in, W_out, W_U = _operands(values, W_in, W_out, W_U)
+    (values,) = _operands(values)
+    x = _pool_forward(values, attention, plan.row)
+    found = evaluate_stream(x, W_in, W_out, W_U, labels, scale, norm, wanted)
+    return (*found[:2], _pool_weight_backward(found[2], values, plan.row)) if wanted else found
+
+
+def evaluate_stream(
+    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None, wanted: bool
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """The same from x, with the gradient on x."""
+    x, W_in, W_out, W_U = _operands(x, W_in, W_out, W_U)
     classes, W_U = W_U.shape[-1], _aligned(W_U)
-    _, z, slope, hidden, y = _forward(values, attention, plan, W_in, W_out, norm)
+    z, slope, hidden, y = _forward(x, W_in, W_out, norm)
     error = torch.bmm(y, W_U) if scale == 1 else torch.bmm(y, W_U).mul_(scale)
     losses, correct = _errors(error, labels, classes, scale, wanted)
     if not wanted:
         return losses, correct
     to_y = torch.bmm(error, W_U.mT)
-    to_hidden = _to_hidden(to_y, W_out, hidden)
-    return losses, correct, _pool_weight_backward(_to_x(to_y, to_hidden, W_in, z, slope, norm), values, plan.row)
+    return losses, correct, _to_x(to_y, _to_hidden(to_y, W_out, hidden), W_in, z, slope, norm)
 
 
-def _forward(
-    values: Tensor, attention: Tensor, plan: Plan, W_in: Tensor, W_out: Tensor, norm: Normalise | None
-) -> tuple[Tensor, Tensor, Any, Tensor, Tensor]:
-    """x, the MLP's input z, the slope of the norm, hidden units and y."""
-    x = _pool_forward(values, attention, plan.row)
+def _forward(x: Tensor, W_in: Tensor, W_out: Tensor, norm: Normalise | None) -> tuple[Tensor, Any, Tensor, Tensor]:
+    """The MLP's input z, the slope of the norm, hidden units and y."""
     z, slope = (x, None) if norm is None else norm(x)
     if _fuses(x):
         from .triton.products import relu_product
@@ -68,7 +83,7 @@ def _forward(
         hidden = relu_product(z, W_in.mT)
     else:
         hidden = torch.bmm(z, W_in).relu_()
-    return x, z, slope, hidden, torch.baddbmm(x, hidden, W_out)
+    return z, slope, hidden, torch.baddbmm(x, hidden, W_out)
 
 
 def _to_x(to_y: Tensor, to_hidden: Tensor, W_in: Tensor, z: Tensor, slope: Any, norm: Normalise | None) -> Tensor:

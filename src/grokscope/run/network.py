@@ -59,6 +59,10 @@ class Network:
     @torch.no_grad()
     def __call__(self, examples: Examples, **how: Any) -> Output:
         """A forward pass without gradients; `how` as in `Model.forward`."""
+        return self.forward(examples, **how)
+
+    def forward(self, examples: Examples, **how: Any) -> Output:
+        """The same, with gradients on weights that require them."""
         shape, dtype = self.config.task.shape, next(iter(self.weights.values())).dtype
         batch = with_plan(batch_of(self.config, examples), shape.vocabulary, max(shape.length, shape.test_length))
         for name in ("frozen", "vectors"):

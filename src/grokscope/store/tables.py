@@ -8,7 +8,7 @@ stays null.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +30,14 @@ def encode(rows: Sequence[Row], label: str) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = dict.fromkeys(["epoch", *(name for row in rows for name in row)])
-    columns = {name: _column(name, [row.get(name) for row in rows]) for name in names}
+    shapes = dict.fromkeys(map(tuple, rows))
+    names = dict.fromkeys(["epoch", *chain.from_iterable(shapes)])
+    # Rows of one run have the same columns, and saving thousands of runs takes a core of its own: no look-up per value.
+    if len(shapes) == 1 and len(next(iter(shapes))) == len(names):
+        values = dict(zip(next(iter(shapes)), zip(*(row.values() for row in rows), strict=True), strict=True))
+    else:
+        values = {name: tuple(row.get(name) for row in rows) for name in names}
+    columns = {name: _column(name, values[name]) for name in names}
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns, metadata={"checksum": BLANK}), sink, compression="zstd")
     return sealed(sink.getvalue().to_pybytes(), label)
@@ -124,10 +130,13 @@ def _fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _column(name: str, values: list[Any]) -> pa.Array:
+def _column(name: str, values: Sequence[Any]) -> pa.Array:
     import pyarrow as pa
 
-    kinds = {type(v) for v in values if v is not None}
+    kinds = set(map(type, values))
+    if kinds == {float} or kinds == {int}:
+        return pa.array(values, pa.float64() if kinds == {float} else pa.int64(), from_pandas=False)
+    kinds.discard(type(None))
     if not all(issubclass(kind, Real) for kind in kinds):
         wrong = next(v for v in values if v is not None and not isinstance(v, Real))
         raise TypeError(f"metric {name}: {wrong!r} is not a number")

@@ -1,7 +1,8 @@
 """Modular arithmetic among distractors: the classic of grokking (Power et al. 2022; structural-inference, App. A.1).
 
 The operations are those of Power et al. Grokking tickets (§3.1) has unordered pairs and no distractors: "all pairs where
-a ≥ b" are p(p+1)/2 = 2278 for p = 67; the 2211 it counts would be those without a = b.
+a ≥ b" are p(p+1)/2 = 2278 for p = 67; the 2211 it counts would be those without a = b. Its code takes the same pairs for
+subtraction, whose answer then does not depend on the order in which the operands are read.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ class Modular(SparseTask):
     op: Literal["+", "-", "*", "/", "x2+y2", "x2+xy+y2", "x2+xy+y2+x", "x3+xy", "x3+xy2+y", "/ or -"] = "+"
     """The operation on a and b. Division (a·b⁻¹) needs a prime p and excludes b = 0; "/ or -" divides by odd b and
     subtracts even b."""
-    pairs: Literal["all", "unordered"] = "all"
-    """All pairs of operands, or each pair once with a ≥ b, where the order makes no difference to the answer."""
+    pairs: Literal["all", "unordered", "a>=b"] = "all"
+    """All pairs of operands; each pair once with a ≥ b, where the order makes no difference to the answer; or the pairs with a ≥ b
+    of any operation, so that the larger operand is a whatever the order."""
 
     @classmethod
     def respell(cls, plain: dict[str, Any]) -> dict[str, Any]:
@@ -82,10 +84,13 @@ class Modular(SparseTask):
         require(self.op in OPS, "op", f"{self.op!r} is not a valid choice. {nearest(str(self.op), OPS)}")
         if self.op in DIVIDES:
             require(is_prime(self.p), "p", f"{self.p} is not prime; division needs a prime modulus")
+        require(self.pairs != "a>=b" or self.op != "/", "pairs", "a>=b would include b = 0, which division excludes")
         if self.pairs == "unordered":
             one_of = ", ".join(COMMUTES)
             require(
-                self.op in COMMUTES, "pairs", f"{self.op} depends on the order of a and b; unordered needs {one_of}"
+                self.op in COMMUTES,
+                "pairs",
+                f"{self.op} depends on the order of a and b; unordered needs {one_of}, or take a>=b",
             )
         super().check()
 

@@ -30,7 +30,9 @@ class Equation:
     bound: bool
     """An inequality: the index holds the tightest ratio found."""
     refuted: str
-    """What shows that the paper's statement is not true as it stands; empty where nothing does."""
+    """What shows that the paper's statement is not true, whatever constants its lost formula had; empty where nothing does."""
+    fails_as_restored: str = ""
+    """What shows that the form written here is not true, where the paper's own may be another; empty where nothing does."""
     function: Callable[..., Any] = field(compare=False)
 
     @property
@@ -73,7 +75,9 @@ class Equation:
 _index: dict[tuple[str, str], Equation] = {}
 
 
-def equation(paper: str, *numbers: str, tex: str, bound: bool = False, refuted: str = "") -> Callable[[F], F]:
+def equation(
+    paper: str, *numbers: str, tex: str, bound: bool = False, refuted: str = "", fails_as_restored: str = ""
+) -> Callable[[F], F]:
     """Register a function as `numbers` of `paper` (no number twice) and check its arguments against their contracts."""
 
     def register(function: F) -> F:
@@ -85,7 +89,15 @@ def equation(paper: str, *numbers: str, tex: str, bound: bool = False, refuted: 
                 check(*args, **kwargs)
             return inner(*args, **kwargs)
 
-        entry = Equation(paper=paper, numbers=numbers, tex=tex, bound=bound, refuted=refuted, function=wrapped)
+        entry = Equation(
+            paper=paper,
+            numbers=numbers,
+            tex=tex,
+            bound=bound,
+            refuted=refuted,
+            fails_as_restored=fails_as_restored,
+            function=wrapped,
+        )
         for number in numbers:
             if (paper, number) in _index:
                 first = _index[paper, number].name

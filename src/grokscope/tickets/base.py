@@ -101,7 +101,8 @@ class ParameterRate(NamedTuple):
 
     lr: float | None
     """Learning rate; None is the optimizer's own, 0 freezes it."""
-    decays: bool
+    weight_decay: float | None
+    """Weight decay; None is the optimizer's own."""
 
 
 @tickets.register("none")

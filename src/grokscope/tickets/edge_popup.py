@@ -1,8 +1,9 @@
 """Edge-popup (Ramanujan et al. 2020; grokking tickets, §5.2, App. H): every weight has a score, the highest scores of a
 layer make the subnetwork, and the scores are trained through it as if the mask were the identity (straight-through).
 
-Choices where the paper is silent: scores start uniform in ±1/√d_in, are trained by the run's own optimizer without decay at their
-own learning rate, and are compared within each weight matrix.
+The paper is silent about the rest. Scores start uniform in ±1/√d_in, are trained by the run's own optimizer at their own learning
+rate, and are compared within each weight matrix. By default they do not decay and are ranked with their sign, as in App. H;
+the authors' code decays them like weights (decay = 1) and ranks them by magnitude (rank_by = "magnitude").
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
 
-from ..settings import require
+from ..settings import require, setting
 from ..theory import edge_popup_mask
 from .base import FromRun, ParameterRate, Pruned, PrunedInit, PruningContext, Weights, tickets
 from .trained import origin_of
@@ -38,14 +39,21 @@ class EdgePopup(Pruned, FromRun):
     scores: Literal["random", "magnitude"] = "random"
     """Scores before the first step: random as in the paper, or |θ_t|, so that the subnetwork starts from the largest weights."""
 
+    decay: float = setting(0.0, since=3)
+    """Weight decay of the scores."""
+    rank_by: Literal["score", "magnitude"] = setting("score", since=3)
+    """Which scores are kept: the largest s, or the largest |s|; the gradient then passes through the absolute value."""
+
     HOST: ClassVar[tuple[str, ...]] = (*FromRun.HOST, "scores")
 
     def check(self) -> None:
         super().check()
         require(self.lr > 0, "lr", f"{self.lr} is not above 0")
+        require(self.decay >= 0, "decay", f"{self.decay} is below 0")
 
     def structure(self) -> dict[str, Any]:
-        return {"kind": self.kind, "rate": self.rate, "weights": self.weights, "lr": self.lr}
+        fixed = ("rate", "weights", "lr", "decay", "rank_by")
+        return {"kind": self.kind, **{name: getattr(self, name) for name in fixed}}
 
     def with_scores(self, parameters: dict[str, Parameter]) -> dict[str, Parameter]:
         scored = {PREFIX + name: p._replace(std=0.0) for name, p in parameters.items() if p.role != "bias"}
@@ -63,14 +71,17 @@ class EdgePopup(Pruned, FromRun):
 
     def effective(self, weights: Weights) -> Weights:
         return {
-            name: w * straight_through(weights[PREFIX + name], self.rate) if PREFIX + name in weights else w
+            name: w * self._mask(weights[PREFIX + name]) if PREFIX + name in weights else w
             for name, w in weights.items()
             if not name.startswith(PREFIX)
         }
 
+    def _mask(self, scores: Tensor) -> Tensor:
+        return straight_through(scores.abs() if self.rank_by == "magnitude" else scores, self.rate)
+
     def rates(self, parameters: dict[str, Parameter]) -> dict[str, ParameterRate]:
-        own = ParameterRate(lr=None if self.weights == "trained" else 0.0, decays=True)
-        scores = ParameterRate(lr=self.lr, decays=False)
+        own = ParameterRate(lr=None if self.weights == "trained" else 0.0, weight_decay=None)
+        scores = ParameterRate(lr=self.lr, weight_decay=self.decay)
         return {name: scores if name.startswith(PREFIX) else own for name in parameters}
 
 

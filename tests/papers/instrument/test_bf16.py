@@ -1,15 +1,16 @@
-"""Precision and grokking times: judged as the rules say."""
+"""Precision and grokking times: judged as the rule says."""
 
-import pytest
-from tables import runs_of
+from tables import lognormal, results_of
 
 from grokscope.experiments import find_experiment
 from grokscope.experiments.ledger import rulings
-from grokscope.papers.instrument.bf16 import same_median
-from grokscope.store.results import Results
 
-TIMES = [2000 + 10 * i for i in range(21)]
-NEVER = [None] * 21
+TIMES = lognormal(2000, 40, spread=0.2)
+
+
+def verdicts(**arms):
+    (row,) = rulings(find_experiment("speed-bf16"), results_of(**arms))
+    return row["verdict"], {case["name"]: case["verdict"] for case in row["cases"]}
 
 
 def test_arms_differ_in_precision_alone():
@@ -19,28 +20,17 @@ def test_arms_differ_in_precision_alone():
     assert plain[0] == plain[1] == plain[2]
 
 
-def test_the_same_times_are_the_same():
-    runs = runs_of(float32=TIMES, tf32=TIMES, bf16=TIMES)
-    rows = rulings(find_experiment("speed-bf16"), Results({"scale": "full"}, runs, runs))
-    assert [row["verdict"] for row in rows] == ["holds", "holds"]
-    assert same_median(runs).numbers["bf16"]["ratio"] == 1
+def test_like_times_are_the_same():
+    like = lognormal(2000, 40, spread=0.2, seed=1)
+    assert verdicts(float32=TIMES, tf32=like, bf16=like)[0] == "agrees"
 
 
 def test_a_precision_that_delays_is_found():
-    slower = [2 * t for t in TIMES]
-    runs = runs_of(float32=TIMES, tf32=TIMES, bf16=slower)
-    rows = rulings(find_experiment("speed-bf16"), Results({"scale": "full"}, runs, runs))
-    assert [row["verdict"] for row in rows] == ["holds only when tf32"] * 2
-    assert same_median(runs).numbers["bf16"]["ratio"] == pytest.approx(2)
-    assert same_median(runs_of(float32=TIMES, tf32=slower, bf16=slower)).verdict == "does not hold"
+    slower, like = lognormal(4000, 40, spread=0.2, seed=2), lognormal(2000, 40, spread=0.2, seed=1)
+    found = verdicts(float32=TIMES, tf32=like, bf16=slower)
+    assert found == ("agrees in part", {"tf32": "agrees", "bf16": "disagrees"})
 
 
-def test_medians_are_not_decided_where_the_interval_is_wide_or_empty():
-    wide = [500, 4000] * 10 + [2100]
-    found = same_median(runs_of(float32=TIMES, tf32=wide, bf16=wide))
-    assert found.verdict == "not decided"
-    low, high = found.numbers["tf32"]["interval"]
-    assert low < 0.8 < 1.25 < high
-    never = same_median(runs_of(float32=TIMES, tf32=NEVER, bf16=NEVER))
-    assert never.verdict == "does not hold"
-    assert never.numbers["tf32"]["ratio"] is None
+def test_it_cannot_be_told_where_the_interval_is_wide():
+    wide = lognormal(2300, 40, spread=1.5, seed=3)
+    assert verdicts(float32=TIMES, tf32=wide, bf16=wide)[0] == "cannot be told"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class PlainEmbeddingMLP(PlainNetwork):
     """One hidden layer on the sum of the embeddings; the query has none."""
 
-    SETTINGS: ClassVar[frozenset[str]] = frozenset(("d", "d_mlp", "kappa", "dropout"))
+    SETTINGS: ClassVar[frozenset[str]] = frozenset(("d", "d_mlp", "kappa", "dropout", "embed_init"))
 
     def __init__(self, model: EmbeddingMLP, shape: Shape):
         super().__init__(model, shape)

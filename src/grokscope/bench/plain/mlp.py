@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class PlainMLP(PlainNetwork):
     """``nn.Linear`` and ``nn.ReLU`` in turn."""
 
-    SETTINGS: ClassVar[frozenset[str]] = frozenset(("depth", "width", "biases", "kappa", "dropout"))
+    SETTINGS: ClassVar[frozenset[str]] = frozenset(("depth", "width", "widths", "biases", "kappa", "dropout"))
 
     def __init__(self, model: MLP, shape: Shape):
         super().__init__(model, shape)
-        widths = [shape.features, *[model.width] * (model.depth - 1), shape.classes]
+        widths = [shape.features, *model.hidden, shape.classes]
         layers: list[nn.Module] = []
-        for number in range(1, model.depth + 1):
+        for number in range(1, len(widths)):
             place = f"layers.{len(layers)}"
             self.places[f"W_{number}"] = f"{place}.weight"
             if model.biases:

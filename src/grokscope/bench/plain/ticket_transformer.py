@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 class PlainTicketTransformer(PlainNetwork):
     """One block, read at the last token before the query."""
 
-    SETTINGS: ClassVar[frozenset[str]] = frozenset(("d", "d_mlp", "kappa", "dropout"))
+    SETTINGS: ClassVar[frozenset[str]] = frozenset(("d", "d_mlp", "kappa", "dropout", "positions", "biases"))
 
     def __init__(self, model: TicketTransformer, shape: Shape):
         super().__init__(model, shape)
         d = model.d
         self.embed = nn.Embedding(shape.vocabulary - 1, d)
-        self.position = nn.Parameter(torch.zeros(max(shape.length, shape.test_length) - 1, d))
+        places = torch.zeros(max(shape.length, shape.test_length) - 1, d)
+        self.position = nn.Parameter(places, requires_grad=model.positions)
         self.query, self.key, self.value, self.mix = (nn.Linear(d, d, bias=False) for _ in range(4))
-        self.read, self.write = nn.Linear(d, model.d_mlp), nn.Linear(model.d_mlp, d)
+        self.read, self.write = nn.Linear(d, model.d_mlp, model.biases), nn.Linear(model.d_mlp, d, model.biases)
         self.unembed = nn.Linear(d, shape.classes, bias=False)
         self.dropout = nn.Dropout(model.dropout)
         self.places = {name: f"{own}.weight" for name, own in NAMES.items()}
-        self.places |= {"W_pos": "position", "b_in": "read.bias", "b_out": "write.bias"}
+        self.places |= {"W_pos": "position"} if model.positions else {}
+        self.places |= {"b_in": "read.bias", "b_out": "write.bias"} if model.biases else {}
 
     def forward(self, tokens: Tensor, frozen: Tensor | None = None) -> Output:
         tokens = tokens[:, :-1]

@@ -70,7 +70,7 @@ class PlainTransformer(PlainNetwork):
     @classmethod
     def supports(cls, model: Model) -> bool:
         known = all(type(getattr(model, part)) in kinds for part, kinds in PARTS.items())
-        return known and super().supports(model)
+        return known and _without_biases(model) and super().supports(model)
 
     def forward(self, tokens: Tensor, frozen: Tensor | None = None) -> Output:
         x = self.embed(tokens)
@@ -149,3 +149,8 @@ def rotated(x: Tensor, base: float) -> Tensor:
     first, second = x.float().split(half, -1)
     cos, sin = angle.cos(), angle.sin()
     return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
+
+
+def _without_biases(model: Any) -> bool:
+    """Its layers have no biases, its norms no gain, and no position sees a later one."""
+    return not (model.mlp.bias or model.norm_kind.affine or (model.scope == "full" and model.layers > 1))

@@ -43,17 +43,17 @@ def optimizer_for(
 
 def _groups(config: RunConfig, weights: Mapping[str, nn.Parameter]) -> list[dict[str, Any]]:
     rates = config.ticket.rates(config.ticket.with_scores(config.model.parameters(config.task.shape))) or {}
-    groups: dict[tuple[float | None, bool], dict[str, Any]] = {}
+    groups: dict[tuple[float | None, float | None], dict[str, Any]] = {}
     for name, weight in weights.items():
-        lr, decays = rates.get(name, (None, True))
+        lr, own_decay = rates.get(name, (None, None))
         if lr == 0:
             weight.requires_grad_(False)
             continue
-        decay = config.optim.weight_decay if decays else 0.0
+        decay = config.optim.weight_decay if own_decay is None else own_decay
         start = {"params": [], "names": [], "weight_decay": decay, "fixed": lr is not None}
         if lr is not None:
             start["lr"] = lr
-        group = groups.setdefault((lr, decays), start)
+        group = groups.setdefault((lr, own_decay), start)
         group["params"].append(weight)
         group["names"].append(name)
     return list(groups.values())

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = 16
 """Examples per program; measured on an H200, as are the block sizes of `row_sums`."""
-TOKENS = 32
-"""Tokens per program of `added_backward`."""
+FEW = 32
+"""Runs below which a device is not filled by one program per run and block."""
 ROWS = 4
 """Rows per program of `row_sums`: starting a program costs as much as a short row."""
+SHARES = 16
+"""Most programs that share a long row of `row_sums`."""
+LONG, LONGEST = 8, 16
+"""Blocks of reads above which a row counts as long, and how many such rows of a run are shared."""
 
 
 def gather(table: Tensor, row: Tensor) -> Tensor:
@@ -36,22 +40,29 @@ def gather(table: Tensor, row: Tensor) -> Tensor:
 
 
 def pool_forward(table: Tensor, weight: Tensor, row: Tensor) -> Tensor:
-    """out[n] = Σ_t weight[n, t] · table[row[n, t]]"""
+    """out[n] = Σ_t weight[n, t] · table[row[n, t]]; with weights [n, head, t], of each head's share of the columns."""
     (rows, width), (examples, positions) = table.shape[-2:], row.shape[-2:]
+    heads = weight.shape[-2] if weight.ndim > row.ndim else 1
     out = torch.empty(*row.shape[:-1], width, device=table.device, dtype=table.dtype)
     table, weight, row = table.contiguous(), weight.contiguous(), row.contiguous()
-    grid = (triton.cdiv(examples, EXAMPLES), _runs(row))
-    _pool_forward[grid](table, weight, row, out, examples, rows, width, positions, EXAMPLES, _columns(width))
+    block = EXAMPLES * _columns(heads)
+    grid = (triton.cdiv(examples, block), _runs(row), heads)
+    _pool_forward[grid](
+        table, weight, row, out, examples, rows, width // heads, positions, heads, block, _columns(width // heads)
+    )
     return out
 
 
-def pool_weight_backward(grad: Tensor, table: Tensor, row: Tensor) -> Tensor:
-    """out[n, t] = grad[n] · table[row[n, t]]"""
-    (rows, width), (examples, positions) = table.shape[-2:], row.shape[-2:]
-    out = torch.empty(row.shape, device=table.device)
+def pool_weight_backward(grad: Tensor, table: Tensor, row: Tensor, heads: int = 0) -> Tensor:
+    """out[n, t] = grad[n] · table[row[n, t]]; with heads, out[n, head, t] over each head's share of the columns."""
+    (rows, width), (examples, positions), own = table.shape[-2:], row.shape[-2:], max(heads, 1)
+    out = torch.empty((*row.shape[:-1], heads, positions) if heads else row.shape, device=table.device)
     grad, table, row = grad.contiguous(), table.contiguous(), row.contiguous()
-    grid = (triton.cdiv(examples, EXAMPLES), _runs(row))
-    _pool_weight_backward[grid](grad, table, row, out, examples, rows, width, positions, EXAMPLES, _columns(width))
+    block = EXAMPLES * _columns(own)
+    grid = (triton.cdiv(examples, block), _runs(row), own)
+    _pool_weight_backward[grid](
+        grad, table, row, out, examples, rows, width // own, positions, own, block, _columns(width // own)
+    )
     return out
 
 
@@ -79,27 +90,43 @@ def added_backward(grad: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
     runs, rows, width = grad.shape
     positions = rows // tokens
     to_token = torch.empty(runs, tokens, width, device=grad.device)
-    parts = triton.cdiv(tokens, TOKENS)
+    own = 4 if runs < FEW else 32  # tokens per program
+    parts = triton.cdiv(tokens, own)
     to_place = torch.empty(runs, parts, positions, width, device=grad.device)
-    sizes = (tokens, width, positions, TOKENS, _columns(positions), _columns(width))
+    sizes = (tokens, width, positions, own, _columns(positions), _columns(width))
     _added_backward[(parts, runs)](grad.contiguous(), to_token, to_place, *sizes)
     return to_token, to_place.sum(1)
 
 
 def row_sums(source: Tensor, order: Tensor, starts: Tensor, weight: Tensor | None, positions: int) -> Tensor:
-    """out[m] = Σ over reads r of row m of weight[r] · source[r // positions]; weight None is 1. Sums are float32.
+    """out[m] = Σ over reads r of row m of weight[r] · source[r // positions]; weight None is 1; weights [n, head, t] are those of
+    each head's share of the columns. Sums are float32.
 
-    The query's row is read by every example: where few runs leave the device idle, several programs share each row."""
-    rows, reads, width, runs = starts.shape[-1], order.shape[-1], source.shape[-1], _runs(order, 1)
-    shares = max(1, min(16, 128 // runs))
-    out = torch.empty(shares, *starts.shape, width, device=source.device)
+    The query's row is read by every example: where few runs leave the device idle, further programs share the long rows.
+    """
+    rows, reads, runs = starts.shape[-1], order.shape[-1], _runs(order, 1)
+    heads = 1 if weight is None else weight.numel() // order.numel()
+    width = source.shape[-1] // heads
+    out = torch.empty(*starts.shape, source.shape[-1], device=source.device)
     source, order, starts = source.contiguous(), order.contiguous(), starts.contiguous()
     factors = source if weight is None else weight.contiguous()
+    shares = max(1, min(SHARES, 128 // runs))
+    parts = torch.empty(runs, shares - 1, LONGEST, source.shape[-1], device=source.device) if shares > 1 else out
     block, warps = (64, 2) if width >= 16 else (128, 1)
-    sizes = (rows, reads, width, positions, shares, ROWS, weight is not None, block, _columns(width))
-    grid = (triton.cdiv(rows, ROWS), runs, shares)
-    _row_sums[grid](source, order, starts, factors, out, *sizes, num_warps=warps)
-    return out.sum(0) if shares > 1 else out[0]
+    sizes = {
+        "HEADS": heads,
+        "COLUMNS": _columns(width),
+        "EVERY": _columns(rows),
+        "LONG": LONG * block,
+        "LONGEST": LONGEST,
+    }
+    _row_sums[(triton.cdiv(rows, ROWS) + shares - 1, runs, heads)](
+        source, order, starts, factors, out, parts, rows, reads, width, positions,
+        SHARES=shares, ROWS=ROWS, WEIGHTED=weight is not None, BLOCK=block, **sizes, num_warps=warps,
+    )  # fmt: skip
+    if shares > 1:
+        _add_shares[(runs, heads)](starts, out, parts, rows, reads, width, shares - 1, **sizes)
+    return out
 
 
 def _columns(width: int) -> int:
@@ -127,38 +154,43 @@ def _gather(table, row, out, reads, rows, width, BLOCK: tl.constexpr, COLUMNS: t
 @triton.jit
 def _pool_forward(
     table, weight, row, out, examples, rows, width,
-    positions: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
+    positions: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     run = tl.program_id(1).to(tl.int64)
+    head = tl.program_id(2)
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     c = tl.arange(0, COLUMNS)
     alive = n < examples
     example = run * examples + n
     inside = alive[:, None] & (c < width)[None, :]
+    column = head * width + c[None, :]
     total = tl.zeros((BLOCK, COLUMNS), dtype=tl.float32)
     for t in range(positions):
         r = run * rows + tl.load(row + example * positions + t, mask=alive, other=0)
-        w = tl.load(weight + example * positions + t, mask=alive, other=0.0)
-        total += w[:, None] * tl.load(table + r[:, None] * width + c[None, :], mask=inside, other=0.0)
-    tl.store(out + example[:, None] * width + c[None, :], total, mask=inside)
+        w = tl.load(weight + (example * HEADS + head) * positions + t, mask=alive, other=0.0)
+        v = tl.load(table + r[:, None] * (HEADS * width) + column, mask=inside, other=0.0)
+        total += w[:, None] * v
+    tl.store(out + example[:, None] * (HEADS * width) + column, total, mask=inside)
 
 
 @triton.jit
 def _pool_weight_backward(
     grad, table, row, out, examples, rows, width,
-    positions: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
+    positions: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     run = tl.program_id(1).to(tl.int64)
+    head = tl.program_id(2)
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     c = tl.arange(0, COLUMNS)
     alive = n < examples
     example = run * examples + n
     inside = alive[:, None] & (c < width)[None, :]
-    g = tl.load(grad + example[:, None] * width + c[None, :], mask=inside, other=0.0).to(tl.float32)
+    column = head * width + c[None, :]
+    g = tl.load(grad + example[:, None] * (HEADS * width) + column, mask=inside, other=0.0).to(tl.float32)
     for t in range(positions):
         r = run * rows + tl.load(row + example * positions + t, mask=alive, other=0)
-        v = tl.load(table + r[:, None] * width + c[None, :], mask=inside, other=0.0)
-        tl.store(out + example * positions + t, tl.sum(g * v, 1), mask=alive)
+        v = tl.load(table + r[:, None] * (HEADS * width) + column, mask=inside, other=0.0)
+        tl.store(out + (example * HEADS + head) * positions + t, tl.sum(g * v, 1), mask=alive)
 
 
 @triton.jit
@@ -213,29 +245,97 @@ def _added_backward(
 
 
 @triton.jit
-def _row_sums(
-    source, order, starts, weight, out, rows, reads, width, positions, shares,
-    ROWS: tl.constexpr, WEIGHTED: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
+def _long_rows(starts, rows, reads, LONG: tl.constexpr, LONGEST: tl.constexpr, EVERY: tl.constexpr):
+    """All rows, the number among the long ones (more than LONG reads) of each, and how many long ones count."""
+    m = tl.arange(0, EVERY)
+    begin = tl.load(starts + m, mask=m < rows, other=0)
+    end = tl.load(starts + m + 1, mask=m + 1 < rows, other=reads)
+    is_long = ((m < rows) & (end - begin > LONG)).to(tl.int32)
+    number = tl.where(is_long > 0, tl.cumsum(is_long, 0) - 1, EVERY + LONGEST)
+    return m, number, tl.minimum(tl.sum(is_long, 0), LONGEST)
+
+
+@triton.jit
+def _row_sum(
+    source, order, weight, begin, end, first, step, run, head, reads, width, positions,
+    WEIGHTED: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    run = tl.program_id(1).to(tl.int64)
-    share = tl.program_id(2)
-    all_runs = tl.num_programs(1).to(tl.int64)
+    """Σ over the blocks `first`, `first` + `step` … of the reads from `begin` to `end`."""
     c = tl.arange(0, COLUMNS)
-    sources = run * (reads // positions)
-    # the query's row, the longest, comes first
-    last = rows - 1 - tl.program_id(0) * ROWS
-    for m in range(last, max(last - ROWS, -1), -1):
-        begin = tl.load(starts + run * rows + m)
-        end = tl.load(starts + run * rows + m + 1, mask=m + 1 < rows, other=reads)
-        total = tl.zeros((COLUMNS,), dtype=tl.float32)
-        for place in range(begin + share * BLOCK, end, shares * BLOCK):
-            r = place + tl.arange(0, BLOCK)
-            alive = r < end
-            read = tl.load(order + run * reads + r, mask=alive, other=0)
-            n = sources + read // positions
-            inside = alive[:, None] & (c < width)[None, :]
-            v = tl.load(source + n[:, None] * width + c[None, :], mask=inside, other=0.0).to(tl.float32)
-            if WEIGHTED:
-                v = v * tl.load(weight + run * reads + read, mask=alive, other=0.0)[:, None]
-            total += tl.sum(v, 0)
-        tl.store(out + ((share * all_runs + run) * rows + m) * width + c, total, mask=c < width)
+    total = tl.zeros((COLUMNS,), dtype=tl.float32)
+    for place in range(begin + first * BLOCK, end, step * BLOCK):
+        r = place + tl.arange(0, BLOCK)
+        alive = r < end
+        read = tl.load(order + run * reads + r, mask=alive, other=0)
+        n = run * (reads // positions) + read // positions
+        inside = alive[:, None] & (c < width)[None, :]
+        own = n[:, None] * (HEADS * width) + head * width + c[None, :]
+        v = tl.load(source + own, mask=inside, other=0.0).to(tl.float32)
+        if WEIGHTED:
+            own = (n * HEADS + head) * positions + read % positions
+            v = v * tl.load(weight + own, mask=alive, other=0.0)[:, None]
+        total += tl.sum(v, 0)
+    return total
+
+
+@triton.jit
+def _row_sums(
+    source, order, starts, weight, out, parts, rows, reads, width, positions,
+    SHARES: tl.constexpr, ROWS: tl.constexpr, WEIGHTED: tl.constexpr, LONG: tl.constexpr, LONGEST: tl.constexpr,
+    HEADS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr, EVERY: tl.constexpr,
+):  # fmt: skip
+    """The first programs of a run take a share each of its long rows; the others take the first share of the long rows among
+    theirs, and all of the short ones."""
+    run = tl.program_id(1).to(tl.int64)
+    head = tl.program_id(2)
+    c = tl.arange(0, COLUMNS)
+    starts += run * rows
+    of_rows = tl.program_id(0) - (SHARES - 1)
+    if SHARES > 1:
+        m, number, count = _long_rows(starts, rows, reads, LONG, LONGEST, EVERY)
+        if of_rows < 0:
+            share = SHARES + of_rows  # 1 … SHARES − 1
+            for k in range(0, count):
+                own = tl.sum(tl.where(number == k, m, 0), 0)
+                begin = tl.load(starts + own)
+                end = tl.load(starts + own + 1, mask=own + 1 < rows, other=reads)
+                total = _row_sum(
+                    source, order, weight, begin, end, share, SHARES, run, head, reads, width, positions,
+                    WEIGHTED, HEADS, BLOCK, COLUMNS,
+                )  # fmt: skip
+                at = (((run * (SHARES - 1) + share - 1) * LONGEST + k) * HEADS + head) * width
+                tl.store(parts + at + c, total, mask=c < width)
+    if of_rows >= 0:
+        # the query's row, the longest, comes first
+        last = rows - 1 - of_rows * ROWS
+        for own in range(last, max(last - ROWS, -1), -1):
+            begin = tl.load(starts + own)
+            end = tl.load(starts + own + 1, mask=own + 1 < rows, other=reads)
+            step = 1
+            if SHARES > 1:
+                step = tl.where(tl.sum(tl.where(m == own, number, 0), 0) < LONGEST, SHARES, 1)
+            total = _row_sum(
+                source, order, weight, begin, end, 0, step, run, head, reads, width, positions,
+                WEIGHTED, HEADS, BLOCK, COLUMNS,
+            )  # fmt: skip
+            tl.store(out + ((run * rows + own) * HEADS + head) * width + c, total, mask=c < width)
+
+
+@triton.jit
+def _add_shares(
+    starts, out, parts, rows, reads, width, shares,
+    LONG: tl.constexpr, LONGEST: tl.constexpr, HEADS: tl.constexpr, COLUMNS: tl.constexpr, EVERY: tl.constexpr,
+):  # fmt: skip
+    """Add the other shares of the long rows to the first one."""
+    run = tl.program_id(0).to(tl.int64)
+    head = tl.program_id(1)
+    c = tl.arange(0, COLUMNS)
+    m, number, count = _long_rows(starts + run * rows, rows, reads, LONG, LONGEST, EVERY)
+    for k in range(0, count):
+        own = tl.sum(tl.where(number == k, m, 0), 0)
+        at = out + ((run * rows + own) * HEADS + head) * width + c
+        total = tl.load(at, mask=c < width, other=0.0)
+        for share in range(0, shares):
+            part = (((run * shares + share) * LONGEST + k) * HEADS + head) * width
+            total += tl.load(parts + part + c, mask=c < width, other=0.0)
+        tl.store(at, total, mask=c < width)

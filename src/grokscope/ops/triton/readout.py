@@ -24,21 +24,20 @@ if TYPE_CHECKING:
 
     from ..lookup import Plan
 
-CHUNK = 64
-"""Hidden units per chunk."""
 WIDTHS = (16, 32, 64)
 """Widths d whose sums fit into the registers."""
-HOW: dict[torch.dtype, tuple[dict[str, int], dict[str, int]]] = {
-    torch.bfloat16: (
-        {"BLOCK": 64, "num_warps": 4, "num_stages": 3},
-        {"BLOCK": 64, "num_warps": 4, "num_stages": 2, "PAIR": 1},
-    ),
-    torch.float32: (
-        {"BLOCK": 128, "num_warps": 8, "num_stages": 1},
-        {"BLOCK": 128, "num_warps": 8, "num_stages": 1, "PAIR": 0},
-    ),
+FEW = 32
+"""Runs below which a device is not filled by one program per run and block of examples."""
+TO_LOSS = {
+    torch.bfloat16: {"BLOCK": 64, "CHUNK": 64, "num_warps": 4, "num_stages": 3},
+    torch.float32: {"BLOCK": 128, "CHUNK": 64, "num_warps": 8, "num_stages": 1},
 }
-"""Examples per block, compile options, and whether the second kernel keeps the sums of two chunks; measured on an H200."""
+THROUGH_MLP = {
+    torch.bfloat16: {"BLOCK": 128, "CHUNK": 128, "num_warps": 8, "num_stages": 2},
+    torch.float32: {"BLOCK": 64, "CHUNK": 128, "num_warps": 8, "num_stages": 1},
+}
+FEW_RUNS = {"BLOCK": 32, "CHUNK": 64, "num_warps": 4, "num_stages": 1}
+"""Examples per block, hidden units per chunk, and compile options; measured on an H200."""
 _blocks: dict[tuple[object, ...], int] = {}
 """Examples per block where shared memory holds fewer."""
 
@@ -60,15 +59,23 @@ def loss_and_gradients(
     W_U: Tensor,
     labels: Tensor,
     scale: float,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, ...]:
     """The mean cross-entropy of each run, and its gradient on values, attention, W_in, W_out and W_U (see ops/readout_loss.py)."""
-    values, W_in, W_out, W_U = _rounded(values, W_in, W_out, W_U)
+    (values,) = _rounded(values)
     x = pool_forward(values, attention, plan.row)
-    losses, _, to_y, to_U = _forward(x, W_in, W_out, W_U, labels, scale, scale / x.shape[1], True)
-    to_x, to_in, to_out = _backward(x, to_y, W_in, W_out)
+    loss, to_x, *rest = stream_loss(x, W_in, W_out, W_U, labels, scale)
     to_attention = pool_weight_backward(to_x, values, plan.row)
     to_values = row_sums(to_x, plan.order, plan.starts, attention, plan.row.shape[-1])
-    return losses.mean(1), to_values, to_attention, to_in, to_out, to_U
+    return loss, to_values, to_attention, *rest
+
+
+def stream_loss(
+    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float
+) -> tuple[Tensor, ...]:
+    """The mean cross-entropy of each run, and its gradient on x, W_in, W_out and W_U (see ops/readout_stream.py)."""
+    x, W_in, W_out, W_U = _rounded(x, W_in, W_out, W_U)
+    losses, _, to_y, to_U = _forward(x, W_in, W_out, W_U, labels, scale, scale / x.shape[1], True)
+    return losses.mean(1), *_backward(x, to_y, W_in, W_out), to_U
 
 
 def evaluate_readout(
@@ -84,13 +91,18 @@ def evaluate_readout(
 ) -> tuple[Tensor, ...]:
     """The cross-entropy of each answer, whether it is correct and, if wanted, the gradient of the former on attention (see
     ops/readout_eval.py)."""
-    values, W_in, W_out, W_U = _rounded(values, W_in, W_out, W_U)
-    x = pool_forward(values, attention, plan.row)
+    (values,) = _rounded(values)
+    found = evaluate_stream(pool_forward(values, attention, plan.row), W_in, W_out, W_U, labels, scale, wanted)
+    return (*found[:2], pool_weight_backward(found[2], values, plan.row)) if wanted else found
+
+
+def evaluate_stream(
+    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, wanted: bool
+) -> tuple[Tensor, ...]:
+    """The same with the gradient on x (see ops/readout_stream.py)."""
+    x, W_in, W_out, W_U = _rounded(x, W_in, W_out, W_U)
     losses, correct, to_y, _ = _forward(x, W_in, W_out, W_U, labels, scale, scale, wanted)
-    if not wanted:
-        return losses, correct
-    to_x, *_ = _backward(x, to_y, W_in, W_out)
-    return losses, correct, pool_weight_backward(to_x, values, plan.row)
+    return (losses, correct, _backward(x, to_y, W_in, W_out, sums=False)[0]) if wanted else (losses, correct)
 
 
 def _rounded(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -104,36 +116,40 @@ def _forward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Losses, correct answers, and the gradients on y and W_U of `share`/`scale` times the sum of the losses."""
     (runs, examples, d), hidden, classes = x.shape, W_in.shape[2], W_U.shape[2]
-    how = HOW[x.dtype][0]
+    how = _fitted(FEW_RUNS if runs < FEW else TO_LOSS[x.dtype], hidden)
     splits = _splits(runs, examples, how["BLOCK"], x.device)
     losses, correct = (torch.empty(runs, examples, device=x.device) for _ in range(2))
     to_y, to_U = torch.empty_like(x), torch.empty(runs, splits, d, classes, device=x.device)
     _launch(
         _to_loss_and_back, runs * splits, how,
         x, W_in, W_out, W_U, labels.contiguous(), losses, correct, to_y, to_U, examples, hidden, classes, scale, share, splits,
-        D=d, CHUNK=_chunk(hidden), COLUMNS=_columns(classes), BACK=back,
+        D=d, COLUMNS=_columns(classes), BACK=back,
     )  # fmt: skip
     return losses, correct, to_y, _added(to_U)
 
 
-def _backward(x: Tensor, to_y: Tensor, W_in: Tensor, W_out: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients on x, W_in and W_out."""
+def _backward(x: Tensor, to_y: Tensor, W_in: Tensor, W_out: Tensor, sums: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients on x, W_in and W_out; the last two are empty without `sums`."""
     (runs, examples, d), hidden = x.shape, W_in.shape[2]
-    how = HOW[x.dtype][1]
-    splits = _splits(runs, examples, how["BLOCK"], x.device)
-    to_x = torch.empty_like(x)
-    to_in, to_out = (torch.empty(runs, splits, *shape, device=x.device) for shape in ((d, hidden), (hidden, d)))
+    how = _fitted(FEW_RUNS if runs < FEW else THROUGH_MLP[x.dtype], hidden)
+    # few runs: the hidden units are shared by several programs, too, whose gradients on x are added afterwards
+    groups = triton.cdiv(hidden, how["CHUNK"]) if runs < FEW else 1
+    splits = _splits(runs * groups, examples, how["BLOCK"], x.device)
+    to_x = torch.empty(groups, *x.shape, device=x.device, dtype=x.dtype)
+    shapes = ((d, hidden), (hidden, d)) if sums else ((0,), (0,))
+    to_in, to_out = (torch.empty(runs, splits, *shape, device=x.device) for shape in shapes)
     _launch(
-        _through_the_mlp, runs * splits, how,
-        x, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits, D=d, CHUNK=_chunk(hidden),
+        _through_the_mlp, runs * splits * groups, how,
+        x, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits, groups, D=d, SUMS=sums,
     )  # fmt: skip
-    return to_x, _added(to_in), _added(to_out)
+    whole = to_x.sum(0) if groups > 1 else to_x[0]
+    return whole, _added(to_in), _added(to_out)
 
 
 def _launch(kernel: Any, programs: int, how: dict[str, int], *tensors: Any, **sizes: int) -> None:
     """Launch with the block size of `how`, halved until it fits into shared memory."""
     device, kind = tensors[0].device, tensors[0].dtype
-    case = (kernel.__name__, device, kind, *sizes.values())
+    case = (kernel.__name__, device, kind, *how.values(), *sizes.values())
     block = _blocks.get(case, how["BLOCK"])
     while True:
         try:
@@ -150,8 +166,9 @@ def _columns(classes: int) -> int:
     return max(16, int(triton.next_power_of_2(classes)))
 
 
-def _chunk(hidden: int) -> int:
-    return min(CHUNK, max(16, int(triton.next_power_of_2(hidden))))
+def _fitted(how: dict[str, int], hidden: int) -> dict[str, int]:
+    """With no larger chunks than there are hidden units."""
+    return how | {"CHUNK": min(how["CHUNK"], max(16, int(triton.next_power_of_2(hidden))))}
 
 
 def _splits(runs: int, examples: int, block: int, device: torch.device) -> int:
@@ -219,58 +236,49 @@ def _to_loss_and_back(
 
 
 @triton.jit
-def _through_units(x, g, to_x, w_in, w_out, sum_in, sum_out):
-    """Add the gradients of a chunk of hidden units: on x, on its columns of W_in and on its rows of W_out."""
-    h = tl.maximum(tl.dot(x, w_in, input_precision="tf32"), 0.0)
-    back = tl.dot(g, tl.trans(w_out), input_precision="tf32")
-    back = tl.where(h > 0, back, 0.0).to(x.dtype)
-    sum_out = tl.dot(tl.trans(h.to(x.dtype)), g, sum_out, input_precision="tf32")
-    sum_in = tl.dot(tl.trans(x), back, sum_in, input_precision="tf32")
-    return tl.dot(back, tl.trans(w_in), to_x, input_precision="tf32"), sum_in, sum_out
-
-
-@triton.jit
-def _store_units(to_in, to_out, sum_in, sum_out, part, hidden, c, j, D: tl.constexpr):
-    real = j < hidden
-    tl.store(to_in + part * D * hidden + c[:, None] * hidden + j[None, :], sum_in, mask=real[None, :])
-    tl.store(to_out + part * D * hidden + j[:, None] * D + c[None, :], sum_out, mask=real[:, None])
-
-
-@triton.jit
 def _through_the_mlp(
-    x_in, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits,
-    D: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr, PAIR: tl.constexpr,
+    x_in, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits, groups,
+    D: tl.constexpr, SUMS: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One pass over the examples per one or two chunks of hidden units; the gradient on x accumulates over passes."""
-    part = tl.program_id(0).to(tl.int64)
+    """One pass over the examples per chunk of hidden units; the gradient on x accumulates over passes.
+
+    Blocks are [hidden example]: the sums over examples are then products of operands as they lie, without a transpose, which
+    is what makes TF32 fast.
+    """
+    program = tl.program_id(0).to(tl.int64)
+    group = program % groups
+    part = program // groups
     run = part // splits
+    runs = tl.num_programs(0) // (splits * groups)
+    kind = x_in.dtype.element_ty
     c = tl.arange(0, D)
-    for first in range(0, hidden, (1 + PAIR) * CHUNK):
-        j0 = first + tl.arange(0, CHUNK)
-        j1 = j0 + CHUNK
-        in0 = _read(W_in + run * D * hidden, D, hidden, c, j0)
-        out0 = _read(W_out + run * hidden * D, hidden, D, j0, c)
-        sum_in0 = tl.zeros((D, CHUNK), dtype=tl.float32)
-        sum_out0 = tl.zeros((CHUNK, D), dtype=tl.float32)
-        if PAIR:
-            in1 = _read(W_in + run * D * hidden, D, hidden, c, j1)
-            out1 = _read(W_out + run * hidden * D, hidden, D, j1, c)
-            sum_in1 = tl.zeros((D, CHUNK), dtype=tl.float32)
-            sum_out1 = tl.zeros((CHUNK, D), dtype=tl.float32)
+    mine = to_x + group * runs * examples * D
+    units = tl.cdiv(tl.cdiv(hidden, CHUNK), groups) * CHUNK
+    for chunk in range(0, units, CHUNK):
+        j = group * units + chunk + tl.arange(0, CHUNK)
+        real = (j < hidden)[:, None]
+        w_in = tl.load(W_in + run * D * hidden + c[None, :] * hidden + j[:, None], mask=real, other=0.0)
+        w_out = tl.load(W_out + run * D * hidden + j[:, None] * D + c[None, :], mask=real, other=0.0)
+        sum_in = tl.zeros((CHUNK, D), dtype=tl.float32)
+        sum_out = tl.zeros((CHUNK, D), dtype=tl.float32)
         for block in range(part % splits, tl.cdiv(examples, BLOCK), splits):
             n = block * BLOCK + tl.arange(0, BLOCK)
             alive = (n < examples)[:, None]
             place = (run * examples + n)[:, None] * D + c[None, :]
             x = tl.load(x_in + place, mask=alive, other=0.0)
             g = tl.load(to_y + place, mask=alive, other=0.0)
+            h = tl.maximum(tl.dot(w_in, tl.trans(x), input_precision="tf32"), 0.0)
+            back = tl.dot(w_out, tl.trans(g), input_precision="tf32")
+            back = tl.where(h > 0, back, 0.0).to(kind)
+            if SUMS:
+                sum_out = tl.dot(h.to(kind), g, sum_out, input_precision="tf32")
+                sum_in = tl.dot(back, x, sum_in, input_precision="tf32")
             # the residual stream on the first pass, the accumulated gradient on the others
-            back = tl.load(to_x + place, mask=alive & (first > 0), other=0.0).to(tl.float32)
-            back += tl.where(first == 0, g.to(tl.float32), 0.0)
-            back, sum_in0, sum_out0 = _through_units(x, g, back, in0, out0, sum_in0, sum_out0)
-            if PAIR:
-                back, sum_in1, sum_out1 = _through_units(x, g, back, in1, out1, sum_in1, sum_out1)
-            tl.store(to_x + place, back.to(to_x.dtype.element_ty), mask=alive)
-        _store_units(to_in, to_out, sum_in0, sum_out0, part, hidden, c, j0, D)
-        if PAIR:
-            _store_units(to_in, to_out, sum_in1, sum_out1, part, hidden, c, j1, D)
+            total = tl.load(mine + place, mask=alive & (chunk > 0), other=0.0).to(tl.float32)
+            total += tl.where(group + chunk == 0, g.to(tl.float32), 0.0)
+            total = tl.dot(tl.trans(back), w_in, total, input_precision="tf32")
+            tl.store(mine + place, total.to(kind), mask=alive)
+        if SUMS:
+            tl.store(to_in + part * D * hidden + c[None, :] * hidden + j[:, None], sum_in, mask=real)
+            tl.store(to_out + part * D * hidden + j[:, None] * D + c[None, :], sum_out, mask=real)
         tl.debug_barrier()

@@ -1,35 +1,32 @@
 """Figure 19: text. A two-layer LSTM on film reviews of IMDb, the 1,000 most frequent words (App. J).
 
-Needs the reviews (docs/real-data.md). The paper reads 50,000 reviews of 500 words; here there are Omnigrok's 1,000 reviews, the
-first 100 frequent words of each, so that a run takes minutes. Times are taken at 70 % test accuracy.
+The paper trains on 37,500 reviews of 500 words and sees test accuracy rise at about 10,000 steps. Needs the reviews
+(docs/real-data.md), of which there are 25,000; a step over all of them takes seconds. The quick size shows that the set-up
+runs: it decides nothing.
 """
 
 from __future__ import annotations
 
 from ...config import Log, RunConfig
-from ...experiments.base import Arms, Claim, experiment
+from ...experiments.base import Claim, experiment
+from ...experiments.rules import NotTested
 from ...models.lstm import LSTM
 from ...optim.adamw import AdamW
 from ...tasks.text import Imdb
-from .common import PAPER, ticket
-from .rules import sooner_to
+from .common import DENSE, PAPER, TICKET
 
-LEVEL = 0.7
 REVIEWS = RunConfig(
     task=Imdb(length=100),
     model=LSTM(padding=0),
-    optim=AdamW(lr=1e-3, weight_decay=1.0, warmup=0.0, clip=1.0),
-    epochs=800,
+    optim=AdamW(lr=1e-3, weight_decay=1e-3, warmup=0.0, clip=0.0),
+    epochs=100,
     precision="tf32",
     log=Log(every=25),
 )
-
-SCALES = {"scale 1": 1.0, "scale 6": 6.0}
-"""κ of the initial weights: the usual one, and the large one with which Omnigrok makes the delay appear."""
-ARMS: Arms = {}
-for _name, _kappa in SCALES.items():
-    ARMS[f"{_name}, dense"] = {"model.kappa": _kappa}
-    ARMS[f"{_name}, ticket"] = {"model.kappa": _kappa, **ticket(run=f"@{_name}, dense")}
+WHY = (
+    "10,000 steps over 37,500 reviews of 500 words take hours of one GPU, 20 seeds of dense network and ticket more than a "
+    "week; and 25,000 of the 50,000 reviews are at hand"
+)
 
 experiment(
     name="gt-fig19",
@@ -37,16 +34,17 @@ experiment(
     title="Tickets for text",
     question="Does a ticket end the delay on real text?",
     base=REVIEWS,
-    arms=ARMS,
-    parts=list(SCALES),
+    arms=DENSE | TICKET,
+    seeds=2,
+    differs="750 reviews of 100 words and 100 steps, in place of 37,500 reviews of 500 words and 30,000 steps or more",
     quick={"epochs": 60, "task.length": 30, "task.train_size": 200, "task.test_size": 100, "log.every": 10},
     quick_seeds=1,
     claims=[
         Claim(
             name="sooner",
             statement="A grokking ticket generalises sooner than the dense network.",
-            rule="Holds for a scale if a test accuracy of 70 % comes earlier: log-rank p < 0.05 after Holm's correction.",
-            judge_all=sooner_to(LEVEL, {name: (f"{name}, ticket", f"{name}, dense") for name in SCALES}),
+            text="Not tested at the paper's size, and not decided at a smaller one.",
+            rule=NotTested(WHY),
         ),
     ],
     pictures={"accuracy": "train-test"},

@@ -1,17 +1,17 @@
-"""Figure 4a: when the ticket is taken. Tickets of the dense network at every 2,000 epochs."""
+"""Figure 4a: when the ticket is taken. Tickets of the dense network at every 2,000 epochs; those of one network are one unit."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from ...experiments.base import Claim, experiment
-from .common import MLP, PAPER, QUICK, last_only, ticket
+from ...experiments.rules import Correlated, Custom, WithinRange
+from .columns import TAKEN, late_tickets
+from .common import LAYER_WISE, MLP, PAPER, QUICK, SEEDS, TO_THE_END, last_only, ticket
 from .figures.ratio import ratio_against
-from .rules import early_tickets_fail, late_tickets_help
 
 EPOCHS = (2000, 4000, 6000, 8000, 10_000, 12_000, 14_000, 16_000, 18_000, 20_000, 24_000, 28_000)
-PREFIX = "ticket at "
-TICKETS = last_only({f"{PREFIX}{epoch:,}": ticket(epoch=epoch) for epoch in EPOCHS})
+TICKETS = last_only({f"{TAKEN}{epoch:,}": ticket(epoch=epoch) for epoch in EPOCHS})
 QUICK_EPOCHS = {6000: 600, 12_000: 1200, 18_000: 1800, 24_000: 2400}
 
 experiment(
@@ -21,27 +21,38 @@ experiment(
     title="When the ticket is taken",
     question="Does a ticket generalise at once only if its network had generalised?",
     base=MLP,
-    arms={"dense": {"stop.accuracy": 0.0}} | TICKETS,
+    arms={"dense": TO_THE_END} | TICKETS,
+    seeds=SEEDS,
+    differs=LAYER_WISE.partition("; ")[0] + "; here each matrix loses its share",
     quick=QUICK,
     quick_arms={"dense": {"epochs": 2400}}
-    | {f"{PREFIX}{full:,}": {"ticket.epoch": epoch} for full, epoch in QUICK_EPOCHS.items()},
+    | {f"{TAKEN}{full:,}": {"ticket.epoch": epoch} for full, epoch in QUICK_EPOCHS.items()},
     quick_seeds=2,
     claims=[
         Claim(
             name="before",
             statement="Tickets taken before the network generalised do not fully generalise.",
-            rule="Holds if at most 20 % of the tickets taken before t_gen of the dense run with the same seed reach 95 % test "
-            "accuracy.",
-            judge=early_tickets_fail(PREFIX),
+            text="Of each network, the share of its tickets taken before its t_gen that reach 95 % test accuracy: agrees "
+            "if the interval of the mean over networks lies below 20 %, disagrees if above.",
+            rule=WithinRange("early tickets that generalise", "dense", -1.0, 0.2),
+        ),
+        Claim(
+            name="corresponds",
+            statement="How well such a ticket generalises corresponds to the test accuracy of its network at that epoch.",
+            text="Agrees if the interval of Spearman's ρ of the two, over all tickets and by bootstrap over networks, "
+            "lies above 0.",
+            rule=Correlated("origin_accuracy", "best_test_accuracy", 1, list(TICKETS), cluster="seed"),
         ),
         Claim(
             name="after",
             statement="Tickets taken after the network generalised generalise sooner than it did.",
-            rule="Holds if the tickets taken after t_gen of the dense run with the same seed generalise earlier than the dense "
-            "runs: log-rank p < 0.05 and the earlier median.",
-            judge=late_tickets_help(PREFIX),
+            text="Of each network, the median t_gen of its tickets taken after its own t_gen, against that t_gen. Agrees "
+            "if the paired permutation test over networks finds it lower (p < 0.05); disagrees if it is higher, or lower "
+            "by less than a tenth.",
+            rule=Custom("tickets taken after the network generalised, one unit per network", late_tickets),
         ),
     ],
+    collected=("origin_accuracy",),
     pictures={
         "accuracy": "train-test",
         "times": partial(ratio_against, by="ticket.epoch", name="epoch of the ticket", zero="dense"),

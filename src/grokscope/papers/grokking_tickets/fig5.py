@@ -1,64 +1,114 @@
-"""Figures 5 and 6: neither norm nor sparsity. Controlled dense networks and pruning at initialisation beside the ticket."""
+"""Figures 5 and 6: neither norm nor sparsity. Controlled dense networks and pruning at initialisation beside the ticket, and the "
+"norms
+of all of them at the same epoch.
+"""
 
 from __future__ import annotations
 
-from ...experiments.base import Claim, experiment
-from ...experiments.rules import sooner_in_each
+from ...experiments.base import Arms, Claim, experiment
+from ...experiments.clocks import FIRST_95, of_column
+from ...experiments.rules import Alike, Differ, InEach, Less, Sooner
 from ...figures import norms_over_time, train_and_test
-from .common import DENSE, GENERALISED, MLP, PAPER, QUICK, TICKET, last_only, only, ticket
-from .rules import lower_at_end, none_sooner, within
+from .common import (
+    DENSE,
+    LAYER_WISE,
+    MLP,
+    PAIRED,
+    PAPER,
+    QUICK,
+    SEEDS,
+    TICKET,
+    TO_THE_END,
+    given,
+    last_only,
+    only,
+    ticket,
+)
 
 NORM = last_only({f"dense, {norm.upper()} norm": ticket(kind="dense", norm=norm) for norm in ("l1", "l2")})
 INITIAL = last_only(
     {name: {"ticket.kind": name.lower(), "ticket.rate": 0.6} for name in ("random", "SNIP", "GraSP", "SynFlow")}
 )
-ALIKE = ["dense", "grokking ticket", *NORM]
 
 experiment(
     name="gt-fig5",
-    also=("gt-fig6", "gt-fig10", "gt-fig12"),
+    also=("gt-fig10", "gt-fig12"),
     paper=PAPER,
     title="Norm, sparsity, structure",
     question="Is it the ticket's small norm, its sparsity, or its structure that ends the delay?",
     base=MLP,
     arms=DENSE | TICKET | NORM | INITIAL,
+    seeds=SEEDS,
+    differs=LAYER_WISE,
     quick=QUICK,
     quick_seeds=2,
     claims=[
         Claim(
             name="norm",
             statement="Dense networks with the ticket's L1 or L2 norm do not generalise as fast as the ticket.",
-            rule="Holds for a norm if the ticket's t_gen is earlier: log-rank p < 0.05 after Holm's correction.",
-            judge=sooner_in_each({arm: ("grokking ticket", arm) for arm in NORM}, GENERALISED),
+            text=f"For each norm, t_gen of the ticket against that of the scaled dense network. {PAIRED}",
+            rule=given(InEach({arm: Sooner("grokking ticket", arm, FIRST_95) for arm in NORM})),
         ),
         Claim(
             name="sparsity",
             statement="Networks pruned at initialisation do not generalise as fast as the ticket.",
-            rule="Holds for a method if the ticket's t_gen is earlier: log-rank p < 0.05 after Holm's correction.",
-            judge=sooner_in_each({arm: ("grokking ticket", arm) for arm in INITIAL}, GENERALISED),
+            text=f"For each method, t_gen of the ticket against that of the pruned network. {PAIRED}",
+            rule=given(InEach({arm: Sooner("grokking ticket", arm, FIRST_95) for arm in INITIAL})),
         ),
         Claim(
             name="initial",
-            statement="No pruning at initialisation generalises sooner than the dense network.",
-            rule="Holds for a method unless its t_gen is earlier than the dense network's (log-rank p < 0.05).",
-            judge=none_sooner(list(INITIAL), "dense"),
-        ),
-        Claim(
-            name="l2",
-            statement="All of them end at a similar L2 norm.",
-            rule="Holds if the median L2 norms at the end of dense, ticket and controlled dense lie within a factor of 1.2.",
-            judge_all=within(ALIKE, "l2", 1.2, "L2 norm"),
-        ),
-        Claim(
-            name="l1",
-            statement="The ticket ends at a smaller L1 norm than the dense network.",
-            rule="Holds if its L1 norm at the end is lower: Mann–Whitney p < 0.05.",
-            judge_all=lower_at_end("grokking ticket", "dense", "l1", "L1 norm at the end"),
+            statement="All methods of pruning at initialisation perform worse than the dense network.",
+            text="For each method, t_gen of the dense network against that of the pruned one: agrees if the paired "
+            "permutation test finds it lower (p < 0.05); disagrees if it is higher, or lower by less than a tenth.",
+            rule=InEach({arm: Sooner("dense", arm, FIRST_95) for arm in INITIAL}),
         ),
     ],
     pictures={
-        "norm": only(ALIKE, train_and_test),
+        "norm": only([*DENSE, *TICKET, *NORM], train_and_test),
         "sparsity": only([*DENSE, *TICKET, *INITIAL], train_and_test),
-        "norms": only(ALIKE, norms_over_time),
     },
+)
+
+ENDED: Arms = {
+    "dense to the end": TO_THE_END,
+    "ticket to the end": {**ticket(), **TO_THE_END},
+    **{f"{arm}, to the end": {**settings, **TO_THE_END} for arm, settings in NORM.items()},
+}
+"""Trained to the same last epoch, from the tickets of the arm dense."""
+
+experiment(
+    name="gt-fig6",
+    paper=PAPER,
+    title="Norms of ticket and dense networks",
+    question="Do all networks converge to a similar L2 norm, and to different L1 norms?",
+    base=MLP,
+    arms=DENSE | ENDED,
+    seeds=SEEDS,
+    differs=LAYER_WISE,
+    quick=QUICK,
+    quick_seeds=2,
+    claims=[
+        Claim(
+            name="l2",
+            statement="In the L2 norm dense network, ticket and controlled dense networks converge to a similar solution.",
+            text="L2 norms at epoch 30,000: agrees if those of all lie within a factor of 1.2 of the dense network's "
+            "(two one-sided paired tests each), disagrees if one lies outside.",
+            rule=given(Alike(list(ENDED), 1.2, of_column("l2_end", "L2 norm at the last epoch"))),
+        ),
+        Claim(
+            name="l1",
+            statement="In the L1 norm they converge to different values.",
+            text="L1 norms at epoch 30,000: agrees if a permutation of the arms within seeds finds a difference (p < "
+            "0.05), disagrees if all are alike within a factor of 1.25.",
+            rule=given(Differ(list(ENDED), of_column("l1_end", "L1 norm at the last epoch"))),
+        ),
+        Claim(
+            name="l1-smaller",
+            statement="The ticket has a smaller L1 norm than the dense network.",
+            text="L1 norms at epoch 30,000, Wilcoxon's signed ranks over paired seeds (p < 0.05).",
+            rule=given(Less("l1_end", "ticket to the end", "dense to the end")),
+        ),
+    ],
+    collected=("l1_end", "l2_end"),
+    pictures={"norms": only(list(ENDED), norms_over_time)},
 )

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...analysis.correlation import Correlation, rank_correlation
-from ...experiments.base import Arms, Claim, Ruling, experiment
-from ...experiments.clauses import finite
-from ...experiments.rules import verdict_on
+from ...experiments.base import Arms, Claim, experiment
+from ...experiments.rules import Correlated, InEach
 from ...figures import figures
-from ...thresholds import reaches
-from .common import EASY, PLACES, quick
+from .checkpoints import Memorised, memorised
+from .common import EASY, PLACES, SEEDS, quick
 from .figures.compressibility import compressibility_scatter
-from .rules import SPEARMAN, correlated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,36 +28,22 @@ MODULATORS: dict[str, Arms] = {
     "distractors": {f"q = {q}": {"task.alphabet": q} for q in (1, 16)},
 }
 ARMS = {arm: settings for arms in MODULATORS.values() for arm, settings in arms.items()}
-MEMORISED = 0.99
 
 
 def points(results: Results) -> pd.DataFrame:
     """Every checkpoint that has memorised, with its modulator."""
-    table = results.probes["compressibility"]
     family = {arm: name for name, arms in MODULATORS.items() for arm in arms}
-    return table[reaches(table["train_accuracy"], MEMORISED)].assign(modulator=lambda own: own["arm"].map(family))
+    return memorised(results.probes["compressibility"]).assign(modulator=lambda own: own["arm"].map(family))
 
 
 def correlation(table: pd.DataFrame, column: str) -> Correlation:
     return rank_correlation(table[column], table["test_accuracy"], list(table["run"]))
 
 
-def _overall(column: str) -> Callable[[Results], Ruling]:
-    def judge(results: Results) -> Ruling:
-        found = correlation(points(results), column)
-        return correlated(found, -1, [str(found)])
-
-    return judge
-
-
-def _within(results: Results) -> Ruling:
-    found = {
-        name: correlation(own, "participation_ratio") for name, own in points(results).groupby("modulator", sort=False)
-    }
-    verdict, when = verdict_on({name: own.sign == -1 if own.sign else None for name, own in found.items()})
-    lines = [f"{name}: {own}" for name, own in found.items()]
-    stats = {name: finite(own.rho) for name, own in found.items()}
-    return Ruling(verdict=verdict, when=when, measured="\n".join(lines), test=SPEARMAN, numbers=stats)
+def falls_with(column: str, arms: Arms | None = None) -> Memorised:
+    """Test accuracy falls with a column of the probe over the memorised checkpoints, of all arms or of some."""
+    names = None if arms is None else tuple(arms)
+    return Memorised(Correlated(column, "test_accuracy", -1, arms=names, table="compressibility"), "compressibility")
 
 
 @figures.register("ib-compressibility", takes="results", needs="compressibility", title="Compressibility")
@@ -80,34 +63,34 @@ experiment(
     name="ib-compressibility",
     paper="inductive-bias",
     title="Compressibility and generalisation",
-    question="Does test accuracy go with the compressibility of the features, whatever it is that changes the grokking time?",
+    question="Does test accuracy go with the compressibility of the features, whatever it is that changes the "
+    "grokking time?",
     base=EASY,
     arms=ARMS,
+    seeds=SEEDS,
     quick=quick(1500),
     quick_seeds=2,
     quick_arms={arm: {} for arm in ARMS} | {f"lr {lr:g}": {"optim.lr": 10 * lr} for lr in (5e-4, 2e-3)},
     claims=[
         Claim(
             name="features",
-            statement="Across all modulators, runs generalise as their hidden layer comes to use fewer directions.",
-            rule="Over all checkpoints with training accuracy of 99 % or more: holds if the 95 % interval (bootstrap over "
-            "runs) of the rank correlation of test accuracy with the participation ratio of the hidden layer lies below "
-            "0, does not hold if above.",
-            judge_all=_overall("participation_ratio"),
+            statement="Generalisation emerges with feature compressibility, across different modulators of inductive "
+            "bias.",
+            rule=InEach(
+                {"all": falls_with("participation_ratio")}
+                | {name: falls_with("participation_ratio", arms) for name, arms in MODULATORS.items()}
+            ),
+            text="Over checkpoints with training accuracy of 99 % or more, of all arms and of each modulator's: the "
+            "95 % interval (bootstrap over runs) of the rank correlation of test accuracy with the "
+            "participation ratio of the hidden layer lies below 0; disagrees if above.",
         ),
         Claim(
             name="weights",
+            of="ours",
             statement="Across all modulators, runs generalise as fewer of their weights come to matter.",
-            rule="Holds if the same interval for the smallest share of weights, largest first, that keeps the training "
-            "accuracy within one point lies below 0, does not hold if above.",
-            judge_all=_overall("kept_train"),
-        ),
-        Claim(
-            name="within",
-            statement="Among the runs of each modulator alone, test accuracy goes with fewer directions of the hidden layer.",
-            rule="Holds for a modulator if the 95 % interval of the rank correlation with the participation ratio over its "
-            "checkpoints alone lies below 0, does not hold if above.",
-            judge_all=_within,
+            rule=falls_with("kept_train"),
+            text="The same for the smallest share of weights, largest first, that keeps the training accuracy within "
+            "one point; all arms.",
         ),
     ],
     pictures={"times": "times", "scatter": "ib-compressibility"},

@@ -5,25 +5,12 @@ The runs without a prior of si-dial, at every alphabet that lets them grok.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from ...experiments.base import Claim, experiment
+from ...experiments.rules import InEach, ShareAtLeast
+from .common import DIFFERS, PAPER, QUICK
+from .dial import UNTOLD
 
-from ...experiments.base import Claim, experiment, kept
-from ...experiments.clauses import median_of
-from ...experiments.rules import in_most_runs
-from .common import PAPER, QUICK
-from .dial import DIAL
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-ARMS = {arm: {**settings, "prior.beta": 0.0} for arm, settings in DIAL.items()}
-
-
-def size(runs: pd.DataFrame) -> str:
-    """How far the loss rises: in the median run, and at most."""
-    middle = median_of("loss_bump", "largest loss over the minimum {}", "{:.3f}×".format)(runs)
-    return f"{middle}, at most {runs['loss_bump'].max():.3g}×"
-
+ARMS = UNTOLD
 
 experiment(
     name="si-critics-bump",
@@ -31,31 +18,25 @@ experiment(
     title="The bump of phase 3",
     question="Does the train loss rise between the plateau and grokking, in how many runs, and by how much?",
     base=PAPER,
+    differs=DIFFERS,
     arms=ARMS,
-    seeds=10,
+    seeds=40,
     quick=QUICK,
-    quick_arms=kept(("q = 1", "q = 4", "q = 16")),
+    quick_arms={arm: {} for arm in ("q = 1", "q = 4", "q = 16")},
     claims=[
         Claim(
-            name="bump",
-            statement="The train loss rises slightly before grokking.",
-            rule="Holds at an alphabet if in at least 80 % of the runs that grok the smoothed train loss rises by 10 % or more "
-            "between its minimum on the plateau and t_grok.",
-            judge=in_most_runs(
-                list(ARMS),
-                lambda runs: (runs["loss_bump"] >= 1.1).where(runs["loss_bump"].notna()),
-                size,
-            ),
+            name="any-rise",
+            statement="The training loss slightly rises before grokking (phase 3).",
+            text="At each alphabet: in at least 80 % of the runs that grok the smoothed train loss rises by 1 % or more between "
+            "its minimum on the plateau and t_grok (exact binomial interval).",
+            rule=InEach({arm: ShareAtLeast(arm, 0.8, column="train loss rose by 1 %") for arm in ARMS}),
         ),
         Claim(
-            name="any-rise",
-            statement="The train loss rises at all before grokking.",
-            rule="Holds at an alphabet if in at least 80 % of the runs that grok it rises by 1 % or more.",
-            judge=in_most_runs(
-                list(ARMS),
-                lambda runs: (runs["loss_bump"] >= 1.01).where(runs["loss_bump"].notna()),
-                size,
-            ),
+            name="bump",
+            statement="It rises enough to be seen, by 10 % or more.",
+            text="The same by 10 % or more.",
+            rule=InEach({arm: ShareAtLeast(arm, 0.8, column="train loss rose by 10 %") for arm in ARMS}),
+            of="ours",
         ),
     ],
     pictures={"loss": "si-bump"},

@@ -1,4 +1,4 @@
-"""Normalisation of vectors, without a gain or a bias of its own."""
+"""Normalisation of vectors; by default without a gain and a bias of its own."""
 
 from .base import Norm, norms
 

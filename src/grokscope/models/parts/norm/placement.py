@@ -15,3 +15,7 @@ PATHS: dict[Placement, frozenset[str]] = {
     "value": frozenset({"value"}),
 }
 """Which paths each placement normalises."""
+
+Site = Literal["attention", "mlp"]
+SITES: dict[Site, frozenset[str]] = {"attention": frozenset({"query-key", "value"}), "mlp": frozenset({"mlp"})}
+"""The norms of a block, and the paths that read each of them: queries, keys and values share one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from .base import Norm, norms
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class RMSNorm(Norm):
     """Mean square 1."""
+
+    has_bias: ClassVar[bool] = False
+    examplewise: ClassVar[bool] = True
 
     def centred(self, x: Tensor) -> Tensor:
         return x

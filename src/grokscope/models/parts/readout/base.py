@@ -32,6 +32,10 @@ class Readout(Part):
         """Logits from x and the output of the MLP."""
         raise NotImplementedError
 
+    def prelogits(self, x: Float[Tensor, "... d"], written: Float[Tensor, "... out"]) -> Float[Tensor, "... d"] | None:
+        """The residual stream that is unembedded; None for a readout without one."""
+        return None
+
     def lipschitz(self, W_in: Tensor, W_out: Tensor, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
         """Upper bound on how fast the logits change with x, for an MLP that is bounded by two matrices (`factors`)."""
         raise NotImplementedError

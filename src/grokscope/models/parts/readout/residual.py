@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ....theory import residual_lipschitz
 from ...base import Parameter
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Residual(Readout):
     """x = e_q + h, logits = (x + MLP(x)) W_U."""
 
+    examplewise: ClassVar[bool] = True
+
     def parameters(self, sizes: Sizes) -> dict[str, Parameter]:
         std = sizes.init_scale / math.sqrt(sizes.d)
         return {"W_U": Parameter((sizes.d, sizes.classes), "embedding", std, "readout")}
@@ -28,7 +30,10 @@ class Residual(Readout):
         return stream + h
 
     def logits(self, x: Tensor, written: Tensor, weights: dict[str, Tensor]) -> Tensor:
-        return times(x + written, weights["W_U"])
+        return times(self.prelogits(x, written), weights["W_U"])
+
+    def prelogits(self, x: Tensor, written: Tensor) -> Tensor:
+        return x + written
 
     def lipschitz(self, W_in: Tensor, W_out: Tensor, weights: dict[str, Tensor]) -> Tensor:
         return residual_lipschitz(W_in, W_out, weights["W_U"])

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ....errors import ConfigError
+from ....experiments.clocks import FIRST_95, MEMORISED_95
 from ....figures.data import Values
 from ....figures.panels import legend, short_number
 from ....figures.registry import figures
@@ -31,7 +32,9 @@ FAR = 30
 def ratio_against(
     results: Results, *, by: str, name: str, zero: str | None = None, arms: Sequence[str] | None = None
 ) -> Figure:
-    """τ_grok = t_gen/t_mem at 95 % on the left, t_mem and t_gen on the right; one point per run, a line through the medians.
+    """τ_grok = t_gen/t_mem, first crossings of 95 %, on the left; t_mem and t_gen on the right.
+
+    One point per run, a line through the medians.
 
     A run that never got there stands at its last epoch as a hollow triangle, and counts as later than all others: where it is
     the median, the line is broken.
@@ -46,13 +49,14 @@ def ratio_against(
     if not shown.any():
         raise ConfigError("by", f"no run has a number for {by}")
     x, drawn = x[shown].to_numpy(dtype=np.float64), results.runs[shown]
-    last, t_mem, t_gen = (drawn[time].to_numpy(dtype=np.float64) for time in ("epoch", "t_mem_95", "t_gen_95"))
+    times = ("epoch", MEMORISED_95.time, FIRST_95.time)
+    last, t_mem, t_gen = (pd.to_numeric(drawn[time]).to_numpy(dtype=np.float64) for time in times)
     log = bool(x.min() > 0 and x.max() >= FAR * x.min())
     figure = Figure(figsize=(PAGE_WIDTH, 2.6))
     left, right = figure.subplots(1, 2)
     gap = _gap(x, log)
     start = np.where(t_mem > 0, t_mem, np.nan)
-    _series(left, x, drawn["tau_grok"].to_numpy(dtype=np.float64), last / start, RATIO, "o", 0.0, log)
+    _series(left, x, t_gen / start, last / start, RATIO, "o", 0.0, log)
     _series(right, x, t_mem, last, MEMORISED, "s", -gap, log)
     _series(right, x, t_gen, last, GENERALISED, "o", gap, log)
     left.axhline(1, color="black", lw=0.7, ls=":", zorder=1)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from ....store.results import Results
 
+MANY = 8
+"""Most seeds that are drawn as lines of full strength."""
+
 
 def checkpoint_curves(results: Results, table: pd.DataFrame) -> list[RunCurves]:
     """What a probe found, as curves: `table` has one row per checkpoint, with columns run and epoch."""
@@ -25,7 +28,8 @@ def checkpoint_curves(results: Results, table: pd.DataFrame) -> list[RunCurves]:
 
 
 def draw_checkpoints(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, mark: str) -> None:
-    """One thin line per seed, with a mark at every checkpoint."""
+    """One thin line per seed, with a mark at every checkpoint; fainter where there are many."""
+    size, width, alpha = (3, 0.8, 0.8) if len(runs) <= MANY else (2, 0.5, 0.35)
     for run in runs:
-        (line,) = ax.plot(*run.series(column), color=colour, marker=mark, ms=3, lw=0.8, alpha=0.8, zorder=2)
+        (line,) = ax.plot(*run.series(column), color=colour, marker=mark, ms=size, lw=width, alpha=alpha, zorder=2)
         line.set(clip_on=False, gid=column)

@@ -27,7 +27,7 @@ def learning_rates(config: RunConfig, last_epoch: int, role: Role = "matrix") ->
 
 
 def prior_speed(config: RunConfig, last_epoch: int) -> Values:
-    """β̃ = ηβ of every step: the learning rate of the attention matrices times the strength of the prior then."""
+    """ηβ of every step: the learning rate of the attention matrices times the strength of the prior then."""
     rates = learning_rates(config, last_epoch)
     when = torch.arange(len(rates), dtype=torch.float64) / config.steps_per_epoch
     strength: Values = vmap(config.prior.weight)(when).numpy() if len(rates) else np.empty(0)

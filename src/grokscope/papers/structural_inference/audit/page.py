@@ -13,7 +13,8 @@ from ....report import Section, picture_of
 from .clock import elapsed, learning_rates
 from .contraction import decay_of_steps
 from .evidence import Evidence, Values
-from .prior import divergence_so_far, envelope_of, unfit
+from .prior import divergence_so_far, envelope_of, fall_constant, fall_of, unfit
+from .proportion import proportionality
 from .statements import Audit
 
 FIGURES = ("si-audit-mass", "si-audit-norm", "si-audit-divergence", "si-audit-bound")
@@ -51,7 +52,10 @@ def _envelope(run: Evidence) -> Values | None:
     if unfit(run):
         return None
     _, measured, spent = divergence_so_far(run)
-    return envelope_of(measured, spent)
+    place = fall_of(measured)
+    if place is None or not np.isfinite(constant := fall_constant(measured, spent, place)):
+        return None
+    return envelope_of(measured, constant * spent)
 
 
 def sections(audits: Sequence[Audit], curves: Sequence[RunCurves]) -> tuple[Section, Section]:
@@ -62,6 +66,7 @@ def sections(audits: Sequence[Audit], curves: Sequence[RunCurves]) -> tuple[Sect
     for place, statement in enumerate(audits[0].statements):
         counts = [tally([audit.statements[place].outcome for audit in by_arm[arm]]) for arm in arms]
         rows.append((f"{statement.number}: {statement.name}", *counts))
+    together = proportionality(audits)
     drawn = [with_claims(curve, audit.evidence) for curve, audit in zip(curves, audits, strict=True)]
     summary = Section(
         name="audit",
@@ -69,6 +74,7 @@ def sections(audits: Sequence[Audit], curves: Sequence[RunCurves]) -> tuple[Sect
         text=(
             "Each statement of the paper is checked on each run's logged metrics and checkpoints. “Empty” means that it "
             "holds because it asks for nothing: uniform attention, or any weights, would pass.",
+            f"{together.number}, {together.name}: {together.outcome}. {together.text}",
         ),
         header=("statement", *arms),
         rows=tuple(rows),

@@ -122,7 +122,7 @@ def contraction_radius(
     "Prop. B.2, AdamW",
     tex=r"\lVert U \rVert_F \leq \sqrt{m n} \frac{1 - \beta_1}{\sqrt{1 - \beta_2}}",
     bound=True,
-    refuted="(β₁, β₂) = (0.9, 0.98), first step: U = sign(g), ‖U‖ = √(mn), but the bound is 0.71 √(mn)",
+    fails_as_restored="(β₁, β₂) = (0.9, 0.98), first step: U = sign(g), ‖U‖ = √(mn), but the bound is 0.71 √(mn)",
 )
 def adamw_step_bound(
     entries: Float[Number, "...", positive],

@@ -38,7 +38,8 @@ def norm_envelope(
     "40",
     tex=r"t_c - t_{\mathrm{mem}} \geq \frac{2}{\lambda} \log \frac{\lVert \theta_{\mathrm{mem}} \rVert_F}{r_{\max}}",
     bound=True,
-    refuted="decay without any gradient halves a norm in log 2 / λ steps, half of what the bound asks",
+    refuted="it is solved from an upper bound on the norm, which bounds no time from below: a norm that falls faster than the"
+    " bound allows, as any gradient may make it, is at r_max sooner, whatever the constant",
 )
 def plateau_length(
     norm: Float[Tensor, "...", positive], ceiling: Float[Tensor, "...", positive], decay: Float[Number, "...", rate]

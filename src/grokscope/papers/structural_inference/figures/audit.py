@@ -44,7 +44,7 @@ def mass_against_threshold(runs: Sequence[RunCurves]) -> Figure:
         ("gamma_sampled", "γ, L_max sampled", {"color": BLACK, "lw": 1.0, "ls": DASHES}),
         ("uniform", "uniform attention", {"color": GREY, "lw": 1.0, "ls": DOTS}),
     ]
-    figure, axes = _draw(runs, "least attention on I*", lines)
+    figure, axes = draw_lines(runs, "least attention on I*", lines)
     log_values(axes[0, 0])
     return figure
 
@@ -66,7 +66,7 @@ def norm_against_decay(runs: Sequence[RunCurves]) -> Figure:
         ("r_max", "r_max", {"color": BLACK, "lw": 1.0}),
         ("free_decay", "decay alone from t_mem on", {"color": GREY, "lw": 1.0, "ls": DASHES}),
     ]
-    figure, axes = _draw(runs, "MLP norm ‖θ‖ (Frobenius)", lines)
+    figure, axes = draw_lines(runs, "MLP norm ‖θ‖ (Frobenius)", lines)
     axes[0, 0].set_ylim(bottom=0)
     return figure
 
@@ -77,8 +77,8 @@ def norm_against_decay(runs: Sequence[RunCurves]) -> Figure:
     standard=False,
     title="D against its envelope",
     shows="Log-log line charts: divergence D over epochs, with the exponential envelope and the level δ_nec.",
-    caption="Eq. 52 says that with the oracle prior D stays under the dashed line, whose rate is β̃ = ηβ. The grey level is "
-    "δ_nec, which D must be below once a run has grokked; where D starts below it, Cor. 4.5 is empty.",
+    caption="Eq. 52 says that with the oracle prior D stays under the dashed line, whose rate is that of its first fall, "
+    "to D_0/e. The grey level is δ_nec, which D must be below once a run has grokked; where D starts below it, Cor. 4.5 is empty.",
 )
 def divergence_under_envelope(runs: Sequence[RunCurves]) -> Figure:
     """D, the exponential envelope of Eq. 52, and the level δ_nec that it has to fall below."""
@@ -87,7 +87,7 @@ def divergence_under_envelope(runs: Sequence[RunCurves]) -> Figure:
         ("envelope", "envelope, Eq. 52", {"color": BLACK, "lw": 1.0, "ls": DASHES}),
         ("delta_nec", "δ_nec, Cor. 4.5", {"color": GREY, "lw": 1.0}),
     ]
-    figure, axes = _draw(runs, "D = KL(α*‖α) (nats)", lines)
+    figure, axes = draw_lines(runs, "D = KL(α*‖α) (nats)", lines)
     measured = np.concatenate([run.series("D")[1] for run in runs])
     if (measured > 0).any():
         axes[0, 0].set_ylim(0.3 * np.nanmin(measured[measured > 0]))  # a strong prior's envelope goes to nothing
@@ -106,14 +106,14 @@ def divergence_under_envelope(runs: Sequence[RunCurves]) -> Figure:
 )
 def bound_ratio(runs: Sequence[RunCurves]) -> Figure:
     """The largest measured gradient over its bound of Lemma 5.1; 1 would be a violation."""
-    figure, axes = _draw(runs, "|∂CE/∂ℓⱼ| over its bound", [("bound_ratio", "largest ratio", {})], also=[_one()])
+    figure, axes = draw_lines(runs, "|∂CE/∂ℓⱼ| over its bound", [("bound_ratio", "largest ratio", {})], also=[_one()])
     for ax in axes[0]:
         ax.axhline(1, color=BLACK, lw=1.0, gid="violation")
     log_values(axes[0, 0])
     return figure
 
 
-def _draw(
+def draw_lines(
     runs: Sequence[RunCurves], label: str, lines: Sequence[Line], also: Sequence[tuple[Line2D, str]] = ()
 ) -> tuple[Figure, Panels]:
     """One panel per arm with all the lines that were recorded, grokking marked."""

@@ -33,15 +33,15 @@ def delay_against(
     points   one row per run: panel, series, x, t_grok (missing if it never grokked) and epoch, its last
     name     what x is, for the axis
     what     what stands in t_grok, for the axis
-    laws     by panel, where known: start, slope and floor (None without one) of t = max(floor, start + slope·x)
+    laws     by panel, where known: floor and slope of t = floor + slope·x
     ticks    names of x = 0, 1, 2 …, where it is not a number; otherwise x has a log scale
     """
     panels = dict(iter(points.groupby("panel", sort=False)))
     colours = arm_colours(list(dict.fromkeys(points["series"])))
     width = PAGE_WIDTH if len(panels) > 2 else 5.2 if len(panels) == 2 or ticks else COLUMN_WIDTH * 1.2
     figure = Figure(figsize=(width, 3.0))
-    axes = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
-    for ax, (panel, own) in zip(axes, panels.items(), strict=True):
+    axes = figure.subplots(1, max(len(panels), 1), sharey=True, sharex=True, squeeze=False)[0]
+    for ax, (panel, own) in zip(axes, panels.items(), strict=False):
         ax.set_title(panel)
         for series, runs in own.groupby("series", sort=False):
             place = list(colours).index(series) - (len(colours) - 1) / 2
@@ -49,7 +49,7 @@ def delay_against(
         law = (laws or {}).get(panel, {})
         if "slope" in law:
             x = np.geomspace(own["x"].min(), own["x"].max(), 200)
-            t = np.maximum(law["start"] + law["slope"] * x, -np.inf if law["floor"] is None else law["floor"])
+            t = law["floor"] + law["slope"] * x
             shown = t <= 1.3 * points["epoch"].max()  # later than any run was followed there is nothing to see
             ax.plot(x[shown], t[shown], color="black", lw=1, ls="--", zorder=1.5, gid="law")
         ax.set_xlabel(name)
@@ -59,12 +59,13 @@ def delay_against(
         (Line2D([], [], color=colour, marker="o", ms=4, mew=0, lw=1.4), series) for series, colour in colours.items()
     ]
     if laws and any("slope" in law for law in laws.values()):
-        entries.append((Line2D([], [], color="black", lw=1, ls="--"), "best fit of max(floor, a + b·x)"))
+        entries.append((Line2D([], [], color="black", lw=1, ls="--"), "best fit of floor + c·x"))
     if points["t_grok"].isna().any():
         entries.append(
             (Line2D([], [], color=GREY, ls="", marker="^", mfc="none", mew=1.1, ms=5), "never grokked (censored)")
         )
-    legend(figure, entries)
+    if entries:
+        legend(figure, entries)
     return figure
 
 

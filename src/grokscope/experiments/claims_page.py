@@ -1,0 +1,101 @@
+"""docs/claims.md: a summary that fits on one screen, then one section per experiment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from .base import PAPERS, VERDICTS, Experiment
+from .clauses import KEY
+from .ledger import Ledger, decided
+
+MOST = 110
+"""Characters of a line about a claim in the summary."""
+
+
+def claims_page(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
+    """The page as Markdown."""
+    lines = [
+        "# Claims",
+        "",
+        "Rebuilt from `results/` by `grokscope claims --markdown` and checked by `grokscope claims --check`; nothing here is typed "
+        "by hand. [Pictures](gallery.html). A verdict says whether our runs agree with the statement, as its author makes it.",
+        "",
+        ledger.summary(),
+        "",
+        *summary_table(rows),
+        "",
+        *_list("The runs disagree", [row for row in rows if row["verdict"] == "disagrees"]),
+    ]
+    if ledger.stale:
+        lines += [f"To be run again, since rules or arms changed after the runs: {', '.join(ledger.stale)}.", ""]
+    lines += ["## How to read this page", "", KEY, ""]
+    for experiment, _ in ledger.found:
+        lines += _section(experiment, [row for row in rows if row["experiment"] == experiment.name])
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def summary_table(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Counts of verdicts by paper."""
+    papers = sorted(
+        {row["paper"] for row in rows}, key=lambda name: (PAPERS.index(name) if name in PAPERS else 9, name)
+    )
+    lines = ["| paper | claims | " + " | ".join(VERDICTS) + " |", "|---|" + "---|" * (1 + len(VERDICTS))]
+    for paper in (*papers, "all"):
+        counts = Counter(row["verdict"] for row in rows if paper in ("all", row["paper"]))
+        lines.append(f"| {paper} | {counts.total()} | " + " | ".join(str(counts[v]) for v in VERDICTS) + " |")
+    return lines
+
+
+def _list(title: str, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """One short line per claim."""
+    if not rows:
+        return []
+    return [f"{title}:", "", *(f"- [{row['id']}](#{row['experiment']}) {_cut(row['statement'])}" for row in rows), ""]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST else text[: MOST - 1].rsplit(" ", 1)[0] + " …"
+
+
+def _section(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> list[str]:
+    whose = f"Settings: {experiment.settings}" + (f"; {experiment.differs}" if experiment.differs else "")
+    lines = [f"## {experiment.name}", "", f"{experiment.title}. {experiment.question} {whose.rstrip('.')}.", ""]
+    for row in rows:
+        lines += _claim(row)
+    return lines
+
+
+def _claim(row: dict[str, Any]) -> list[str]:
+    who = "" if row["of"] == "paper" else f" ({row['of']})"
+    reported = f" The paper: {row['reported']}." if row["reported"] else ""
+    lines = [f"### {row['id']}: {row['verdict']}", "", f"*{row['statement']}*{who}{reported}", ""]
+    if row["cases"]:
+        lines += [
+            "| case | verdict | effects with 95 % intervals | p | seeds | size, power |",
+            "|---|---|---|---|---|---|",
+        ]
+        lines += [_cells(case) for case in row["cases"]]
+        lines.append("")
+    details = [f"{case['name']}: {case['measured']}" if case["name"] else case["measured"] for case in row["cases"]]
+    lines += [f"- {_plain(detail)}" for detail in details if detail] or [f"- {_plain(row['measured'])}"]
+    found = f"FDR q = {row['q']:.2g}" + ("" if decided(row) else " (not below 0.05)") if row["q"] is not None else ""
+    ending = [f"Rule: {row['rule']}", f"Test: {row['test']}" if row["test"] else "", found]
+    return [*lines, "", " ".join(part.rstrip(".") + "." for part in ending if part), ""]
+
+
+def _cells(case: dict[str, Any]) -> str:
+    effects = "<br>".join(effect["text"] for effect in case["effects"])
+    p = "" if case["p"] is None else f"{case['p']:.2g}"
+    simulated = case["simulated"]
+    powered = (
+        f"{100 * simulated['size']:.1f} %, {100 * simulated['power']:.0f} % at {simulated['at']}" if simulated else ""
+    )
+    verdict = case["verdict"] + (f" ({case['blocked']})" if case["blocked"] else "")
+    cells = (case["name"] or "all", verdict, effects, p, str(case["seeds"] or ""), powered)
+    return "| " + " | ".join(_plain(cell) for cell in cells) + " |"
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", "<br>")

@@ -1,0 +1,96 @@
+"""The pictures of experiments, drawn from stored results."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..figures import figures, save
+from ..figures.panels import wrapped
+from ..figures.parallel import executor_for
+from ..figures.registry import summary
+from ..figures.style import SMALL
+from ..store.results import Results
+from . import diverged
+from .base import Experiment
+from .collect import curves_from
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw(wanted: Iterable[tuple[Experiment, Results, Path]]) -> list[Path]:
+    """Write the pictures of experiments as SVG and PNG into the folder of each; returns their paths without the endings."""
+    asked = list(wanted)
+    with executor_for(sum(len(experiment.pictures) for experiment, *_ in asked)) as executor:
+        begun = {
+            (stem := folder / f"{experiment.name}-{drawn.file}"): executor.submit(save, drawn.figure, stem)
+            for experiment, results, folder in asked
+            for drawn in drawn_pictures(experiment, results)
+        }
+        for picture in begun.values():
+            picture.result()  # raises what went wrong
+    return list(begun)
+
+
+class DrawnPicture(NamedTuple):
+    """One picture of an experiment."""
+
+    name: str
+    figure: Figure
+    caption: str
+    """What it shows."""
+    part: str = ""
+    """Of which part of the arms, if not of all."""
+
+    @property
+    def file(self) -> str:
+        """times of the part q = 16 → times-q-16"""
+        return "-".join([self.name, *re.findall(r"\w+", self.part)])
+
+
+def drawn_pictures(experiment: Experiment, results: Results) -> Iterator[DrawnPicture]:
+    """Every picture of an experiment; what is drawn from runs, for each of its parts."""
+    curves, note = curves_from(results), diverged.note(results)
+    for name, picture in experiment.pictures.items():
+        spec = figures.spec(picture) if isinstance(picture, str) else figures.spec_of(picture)
+        draw = figures.get(picture) if isinstance(picture, str) else picture
+        caption = summary(getattr(draw, "func", draw))
+        of_results = spec is not None and spec.takes == "results"
+        data: dict[str, Any] = {"": results if of_results else curves}
+        if experiment.parts and not of_results:
+            data = {
+                part: [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if c.arm.startswith(f"{part}, ")]
+                for part in experiment.parts
+            }
+        for part, own in data.items():
+            if own and (figure := _drawn(draw, own, f"{experiment.name}: picture {name}", note)) is not None:
+                yield DrawnPicture(name, figure, f"{caption} {note[0].upper()}{note[1:]}." if note else caption, part)
+
+
+def _drawn(draw: Callable[[Any], Figure], data: Any, name: str, note: str) -> Figure | None:
+    """The figure, with a line about diverged runs below it; None, and a line on stderr, where they leave nothing to draw."""
+    try:
+        figure = draw(data)
+    except Exception as error:  # as for rules
+        if not note:
+            raise
+        print(f"{name} was not drawn ({type(error).__name__}); {note}", file=sys.stderr)
+        return None
+    if note:
+        _add_note(figure, wrapped(note, 110))
+    return figure
+
+
+def _add_note(figure: Figure, text: str) -> None:
+    """A line in a strip of its own above the panels."""
+    width, height = figure.get_size_inches()
+    taller = height + (1 + text.count("\n")) * 1.5 * SMALL / 72
+    figure.set_size_inches(width, taller)
+    if engine := figure.get_layout_engine():
+        engine.set(rect=(0, 0, 1, height / taller))  # type: ignore[call-arg]
+    figure.text(0.01, 0.995, text, size=SMALL, va="top", gid="diverged")

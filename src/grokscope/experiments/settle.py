@@ -1,0 +1,76 @@
+"""From the cases of a rule to the verdict on a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..analysis.survival import holm
+from .base import Case, Ruling, Verdict
+from .clocks import NotRunError
+
+if TYPE_CHECKING:
+    from ..store.results import Results
+
+ALPHA = 0.05
+"""Two-sided level of every test."""
+
+
+class Rule:
+    """Base of the rules."""
+
+    def cases(self, results: Results) -> list[Case]:
+        """What the results say, case by case, before verdicts; NotRunError where an arm or a column is missing."""
+        raise NotImplementedError
+
+    def found(self, results: Results) -> list[Case]:
+        """The same; "not tested" where something is missing."""
+        try:
+            return self.cases(results)
+        except NotRunError as missing:
+            return [Case(verdict="not tested", measured=f"not run: {missing}")]
+
+    def __call__(self, results: Results) -> Ruling:
+        return settle(self.found(results))
+
+
+def settle(cases: Sequence[Case]) -> Ruling:
+    """Verdicts of all cases, with Holm's correction over those that a test decides, and one verdict from them."""
+    tested = [at for at, case in enumerate(cases) if case.verdict is None]
+    sides = [holm([min(1.0, 2 * getattr(cases[at], side)) for at in tested]) for side in ("p_for", "p_against")]
+    settled = list(cases)
+    for at, agrees, disagrees in zip(tested, *sides, strict=True):
+        verdict: Verdict = "agrees" if agrees < ALPHA else "disagrees" if disagrees < ALPHA else "cannot be told"
+        verdict = "cannot be told" if cases[at].blocked else verdict
+        settled[at] = replace(cases[at], verdict=verdict, p=float(min(agrees, disagrees)))
+    verdict, when = combined({case.name: case.verdict or "cannot be told" for case in settled})
+    tests = dict.fromkeys(case.test for case in settled if case.test)
+    test = "; ".join(tests) + (f"; Holm's correction over {len(tested)} cases" if len(tested) > 1 else "")
+    return Ruling(verdict=verdict, when=when, cases=settled, test=test, measured="\n".join(map(line, settled)))
+
+
+def combined(verdicts: Mapping[str, Verdict]) -> tuple[Verdict, str]:
+    """One verdict from those of the cases, and which have which where they differ. One case that disagrees refutes a statement
+    that no other supports; cases that were not run do not count."""
+    cases: dict[Verdict, list[str]] = {}
+    for case, verdict in verdicts.items():
+        cases.setdefault(verdict, []).append(case)
+    when = "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in cases.items()) if len(cases) > 1 else ""
+    found = set(cases) - {"not tested"}
+    if not found:
+        return "not tested", when
+    if "agrees" in found or "agrees in part" in found:
+        return ("agrees" if found == {"agrees"} else "agrees in part"), when
+    return ("disagrees" if "disagrees" in found else "cannot be told"), when
+
+
+def line(case: Case) -> str:
+    """`q = 16: agrees. time ratio 0.42 (0.31 to 0.55), p = 0.0002, 20 seeds; oracle: … · no prior: …`"""
+    head = (f"{case.name}: " if case.name else "") + f"{case.verdict}. "
+    stats = [str(effect) for effect in case.effects]
+    stats += [f"p = {case.p:.2g}"] if case.p is not None else []
+    stats += [f"{case.seeds} seeds"] if case.seeds else []
+    stats += [str(case.simulated)] if case.simulated else []
+    parts = [", ".join(stats), case.blocked and f"cannot be told: {case.blocked}", case.measured]
+    return head + "; ".join(part for part in parts if part)

@@ -1,0 +1,126 @@
+"""Readout loss and evaluation from the residual stream x on a GPU, for models whose x is more than a weighted look-up: several
+heads that W_O mixes.
+
+The network behind x is that of `readout_loss.py`; the gradient on x is passed on to autograd.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..shapes import Float, Int
+from . import readout_batched
+from .lookup import _batched
+from .normalise import Normalise
+from .readout_loss import on_chip
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def mean_cross_entropy(
+    x: Float[Tensor, "... example d"],
+    W_in: Float[Tensor, "... d hidden"],
+    W_out: Float[Tensor, "... hidden d"],
+    W_U: Float[Tensor, "... d class"],
+    labels: Int[Tensor, "... example"],
+    scale: float,
+    norm: Normalise | None,
+) -> Float[Tensor, "..."]:
+    """The mean cross-entropy of one run, or of each of several stacked runs; assumed to enter the objective with weight 1."""
+    loss: Tensor = _Loss.apply(x, W_in, W_out, W_U, labels, scale, norm)[0]
+    return loss
+
+
+def evaluate(
+    x: Float[Tensor, "example d"],
+    W_in: Float[Tensor, "d hidden"],
+    W_out: Float[Tensor, "hidden d"],
+    W_U: Float[Tensor, "d class"],
+    labels: Int[Tensor, "example"],
+    scale: float,
+    norm: Normalise | None,
+) -> tuple[Float[Tensor, "example"], Float[Tensor, "example"]]:
+    """Cross-entropy of each answer, and 1 where it is correct. The first has a gradient on x only."""
+    wanted = torch.is_grad_enabled() and x.requires_grad
+    loss, correct, *_ = _Evaluate.apply(x, W_in, W_out, W_U, labels, scale, norm, wanted)
+    return loss, correct
+
+
+def loss_and_gradients(
+    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None
+) -> tuple[Tensor, ...]:
+    """The loss of each of stacked runs and its gradients: x, W_in, W_out, W_U."""
+    if on_chip(x, W_U, norm):
+        from .triton.readout import stream_loss as on_gpu
+
+        return on_gpu(x, W_in, W_out, W_U, labels, scale)
+    return readout_batched.stream_loss(x, W_in, W_out, W_U, labels, scale, norm)
+
+
+class _Loss(torch.autograd.Function):
+    @staticmethod
+    def forward(*inputs: Any) -> Any:
+        *tensors, scale, norm = inputs
+        alone = tensors[0].ndim == 2
+        x, W_in, W_out, W_U, labels = (t.unsqueeze(0) if alone else t for t in tensors)
+        found = loss_and_gradients(x, W_in, W_out, W_U, labels, scale, norm)
+        return tuple(t[0] if alone else t for t in found)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(*output[1:])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, *_: None) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError("mean_cross_entropy has no second derivative: differentiate the model's logits instead")
+        return (None,) * 7 if grad is None else (*ctx.saved_tensors, None, None, None)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
+        *tensors, scale, norm = inputs
+        stacked = [_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
+        out = _Loss.apply(*stacked, scale, norm)
+        return out, (0,) * len(out)
+
+
+class _Evaluate(torch.autograd.Function):
+    @staticmethod
+    def forward(*inputs: Any) -> Any:
+        *tensors, scale, norm, wanted = inputs
+        alone = tensors[0].ndim == 2
+        x, W_in, W_out, W_U, labels = (t.unsqueeze(0) if alone else t for t in tensors)
+        if on_chip(x, W_U, norm):
+            from .triton.readout import evaluate_stream as on_gpu
+
+            found = on_gpu(x, W_in, W_out, W_U, labels, scale, wanted)
+        else:
+            found = readout_batched.evaluate_stream(x, W_in, W_out, W_U, labels, scale, norm, wanted)
+        return tuple(t[0] if alone else t for t in found)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(*output[2:])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, *_: None) -> Any:
+        if any(ctx.needs_input_grad[1:]):
+            raise RuntimeError(
+                "evaluate has a gradient with respect to x only: differentiate the model's logits instead"
+            )
+        (to_x,) = ctx.saved_tensors
+        return None if grad is None else (grad[..., None] * to_x).to(to_x.dtype), *(None,) * 7
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
+        *tensors, scale, norm, wanted = inputs
+        stacked = [_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
+        out = _Evaluate.apply(*stacked, scale, norm, wanted or (torch.is_grad_enabled() and stacked[0].requires_grad))
+        return out, (0,) * len(out)

@@ -1,0 +1,123 @@
+"""Pages that say something else than the results are found, line by line."""
+
+import json
+
+import pytest
+from tables import lognormal, results_of
+
+from grokscope.config import RunConfig
+from grokscope.experiments import base
+from grokscope.experiments.base import Claim, Experiment
+from grokscope.experiments.check_pages import disagreements
+from grokscope.experiments.claims_page import claims_page
+from grokscope.experiments.frozen import rule_hashes
+from grokscope.experiments.gallery import gallery
+from grokscope.experiments.ledger import Ledger
+from grokscope.experiments.pending import missing
+from grokscope.experiments.rules import NotTested, Sooner
+from grokscope.store.results import save_results
+
+
+@pytest.fixture
+def ledger(monkeypatch):
+    rules = {"sooner": Sooner("a", "b"), "later": Sooner("b", "a"), "data": NotTested("no data")}
+    claims = [Claim(name=n, statement=f"It is {n}.", rule=rule, text="Rule.") for n, rule in rules.items()]
+    experiment = Experiment(
+        name="toy-one",
+        paper="structural-inference",
+        title="Toy",
+        question="Is it sooner?",
+        base=RunConfig(),
+        arms={"a": {}, "b": {}},
+        seeds=20,
+        claims=claims,
+        pictures={},
+    )
+    monkeypatch.setitem(base._experiments, "toy-one", experiment)
+    made = results_of(a=lognormal(1000, seed=1), b=lognormal(2000, seed=2))
+    runs = made.runs.assign(t_stable_95=None, steps=1, step_seconds=0.1)
+    runs = runs.assign(t_mem=10.0, t_c=None, t_grok=None, gradient_fall=None, gradient_rise=None, loss_bump=None)
+    curves = runs[["run", "epoch"]].assign(train_accuracy=1.0, test_accuracy=1.0)
+    about = {"experiment": "toy-one", "scale": "full", "device": "cpu", "rules": rule_hashes(experiment)}
+    return Ledger("full", [(experiment, made._replace(about=about, runs=runs, curves=curves))], [], {})
+
+
+@pytest.fixture
+def root(ledger, tmp_path):
+    """A folder with pages that agree."""
+    (tmp_path / "docs").mkdir()
+    rows = ledger.rows()
+    (tmp_path / "docs" / "claims.md").write_text(claims_page(ledger, rows))
+    (tmp_path / "docs" / "gallery.html").write_text(gallery(ledger, rows, "grokscope"))
+    ratio = rows[0]["cases"][0]["effects"][0]["text"].split()[2]
+    (tmp_path / "README.md").write_text(
+        f"# Title\n\nBefore 1999 nothing. In 20 seeds the first is sooner, by a ratio of {ratio} "
+        "[toy-one/sooner: agrees](docs/claims.md#toy-one). More text with 77.\n\n- The second is not [toy-one/later: disagrees].\n"
+    )
+    return tmp_path
+
+
+def test_pages_that_agree(ledger, root):
+    assert disagreements(ledger, ledger.rows(), root) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "old", "new", "problem"),
+    [
+        ("README.md", "sooner: agrees", "sooner: disagrees", "[toy-one/sooner: disagrees] should say: agrees"),
+        ("README.md", "toy-one/later: disagrees", "toy-one/later", "[toy-one/later: ] should say: disagrees"),
+        ("README.md", "In 20 seeds", "In 21 seeds", "21 is not in the results of toy-one/sooner"),
+        ("README.md", "toy-one/later:", "toy-one/latter:", "no claim toy-one/latter in the results"),
+        ("docs/claims.md", "toy-one/later: disagrees", "toy-one/later: agrees", "differs from the results, which give"),
+        (
+            "docs/gallery.html",
+            "<td>disagrees</td>",
+            "<td>agrees</td>",
+            "toy-one/later differs from the results (disagrees)",
+        ),
+        ("docs/gallery.html", "40 runs", "41 runs", "counts other runs"),
+    ],
+)
+def test_pages_that_disagree(ledger, root, page, old, new, problem):
+    text = (root / page).read_text()
+    assert old in text
+    (root / page).write_text(text.replace(old, new))
+    (found,) = disagreements(ledger, ledger.rows(), root)
+    assert problem in found and found.startswith(page.split("/")[-1])
+
+
+def test_missing_pages_are_named(ledger, tmp_path):
+    assert len(disagreements(ledger, ledger.rows(), tmp_path)) == 2
+
+
+def test_the_summary_counts_and_names_what_disagrees(ledger):
+    page = claims_page(ledger, ledger.rows())
+    head = page.partition("## How to read")[0]
+    assert "| structural-inference | 3 | 1 | 0 | 1 | 0 | 1 |" in head and "| all | 3 | 1 | 0 | 1 | 0 | 1 |" in head
+    assert "- [toy-one/later](#toy-one) It is later." in head and "toy-one/sooner" not in head
+    assert "### toy-one/sooner: agrees" in page and "FDR q = " in page and "Settings: ours." in page
+
+
+def test_q_values_are_over_the_whole_ledger(ledger):
+    rows = ledger.rows()
+    assert [row["q"] is None for row in rows] == [False, False, True]
+    assert all(row["q"] >= row["p"] for row in rows[:2])
+    json.dumps(rows, allow_nan=False)
+
+
+def test_the_command_fails_where_a_page_disagrees(ledger, root, run, monkeypatch):
+    (experiment, results), *_ = ledger.found
+    monkeypatch.setattr("grokscope.experiments.pending.all_experiments", lambda: {"toy-one": experiment})
+    monkeypatch.setattr("grokscope.experiments.ledger.all_experiments", lambda: {"toy-one": experiment})
+    save_results(root / "results", results)
+    code, out, err = run("claims", "--results", str(root / "results"), "--check")
+    assert (code, out) == (0, "3 verdicts agree with the pages.\n"), err
+    (root / "README.md").write_text("It is [toy-one/sooner: disagrees].")
+    code, _, err = run("claims", "--results", str(root / "results"), "--check")
+    assert code == 1 and "should say: agrees" in err
+
+
+def test_experiments_without_results_are_pending_or_missing(ledger, tmp_path):
+    assert "si-fig8: no current results, and not in pending.txt" in missing(ledger, tmp_path)
+    (tmp_path / "pending.txt").write_text("# comment\nsi-*\ngt-*\nib-*\nspeed-*\nno-such\n")
+    assert missing(ledger, tmp_path) == ["pending.txt: no experiment is called no-such"]

@@ -1,0 +1,88 @@
+"""The hash of a rule: changes with what it decides, and with nothing else."""
+
+from dataclasses import dataclass, replace
+
+from tables import results_of
+
+from grokscope.experiments.base import Case, Claim
+from grokscope.experiments.clocks import FIRST_95, FIRST_99
+from grokscope.experiments.columns import column, registered
+from grokscope.experiments.frozen import current_commit, frozen_at, is_ancestor, rule_hash
+from grokscope.experiments.rules import Custom, InEach, Less, NotTested, Sooner
+
+
+def hashed(rule):
+    return rule_hash(Claim(name="a", statement="A.", rule=rule, text="Text."))
+
+
+def test_fields_count_and_names_of_clocks_do_not():
+    rule = Sooner("a", "b")
+    assert hashed(rule) == hashed(Sooner("a", "b", FIRST_99)) == hashed(Sooner("a", "b", replace(FIRST_99, name="x")))
+    others = [
+        Sooner("b", "a"),
+        Sooner("a", "b", FIRST_95),
+        Sooner("a", "b", margin=1.2),
+        InEach({"": rule}),
+        NotTested("a"),
+    ]
+    assert len({hashed(one) for one in [rule, *others]}) == 6
+
+
+def test_the_words_around_a_rule_do_not_count():
+    one = Claim(name="a", statement="A.", rule=Sooner("a", "b"), text="One.")
+    assert rule_hash(one) == rule_hash(replace(one, statement="B.", text="Two."))
+
+
+def judge_with(limit):
+    def judge(results):
+        # a comment
+        return Case(p_for=limit)
+
+    return judge
+
+
+def test_code_and_what_it_closed_over_count():
+    assert hashed(Custom("x", judge_with(0.1))) == hashed(Custom("x", judge_with(0.1)))
+    assert hashed(Custom("x", judge_with(0.1))) != hashed(Custom("x", judge_with(0.2)))
+
+    def judge(results):
+        return Case(p_for=0.1)
+
+    assert hashed(Custom("x", judge)) != hashed(Custom("x", judge_with(0.1)))
+
+
+def test_the_code_of_a_registered_column_counts():
+    before = hashed(Less("made-up", "a", "b"))
+
+    @column("made-up")
+    def made_up(results):
+        return results.runs.set_index("run")["epoch"]
+
+    try:
+        assert hashed(Less("made-up", "a", "b")) != before
+        assert Less("made-up", "a", "b")(results_of(a=[1] * 9, b=[1] * 9)).verdict == "cannot be told"
+    finally:
+        del registered["made-up"]
+
+
+def test_a_field_added_later_changes_no_hash():
+    @dataclass(frozen=True)
+    class Fewer:
+        arm: str
+
+    @dataclass(frozen=True)
+    class More:
+        arm: str
+        later: int = 3
+
+    More.__name__ = "Fewer"
+    assert hashed(Fewer("a")) == hashed(More("a")) != hashed(More("a", 4))
+
+
+def test_commits(monkeypatch, tmp_path):
+    from grokscope.experiments import frozen
+
+    monkeypatch.setattr(frozen, "CHECKOUT", tmp_path)
+    monkeypatch.setenv(frozen.VARIABLE, "abc")
+    assert current_commit() == "abc"
+    assert frozen_at("abc") is None and not is_ancestor("abc")

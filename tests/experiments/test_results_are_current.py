@@ -1,0 +1,81 @@
+"""The committed results: of the experiments and rules as they are, and the pages say what they say.
+
+Experiments whose runs are outstanding are listed in results/pending.txt; everything else is enforced.
+"""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from grokscope.experiments import all_experiments
+from grokscope.experiments.check_pages import disagreements
+from grokscope.experiments.frozen import COMMIT, LIST, RULES, frozen_at, git, is_ancestor, rule_hashes
+from grokscope.experiments.ledger import fits, load_ledger
+from grokscope.experiments.pending import missing, outstanding
+from grokscope.settings import flatten
+from grokscope.store.results import load_results
+from tools.freeze_rules import every_hash
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "results"
+CURRENT = [name for name in all_experiments() if name not in outstanding(RESULTS, all_experiments())]
+MOST_BYTES = 25_000_000
+
+
+@pytest.fixture(scope="module")
+def ledger():
+    return load_ledger(RESULTS, "full")
+
+
+def test_every_experiment_has_results_or_is_pending(ledger):
+    assert missing(ledger, RESULTS) == []
+
+
+def test_the_pages_say_what_the_results_say(ledger):
+    assert disagreements(ledger, ledger.rows(), ROOT) == []
+
+
+def test_the_list_of_rules_is_that_of_the_claims():
+    """`python -m tools.freeze_rules` writes it; commit it before the runs."""
+    assert json.loads((RESULTS / LIST).read_text(encoding="utf-8")) == every_hash()
+
+
+@pytest.mark.parametrize("name", CURRENT)
+def test_results_are_of_the_experiment_as_it_is(name):
+    experiment = all_experiments()[name]
+    results = load_results(RESULTS, name, "full")
+    assert results is not None and fits(experiment, results), "stale; grokscope reproduce NAME --full renews it"
+    assert results.about[RULES] == rule_hashes(experiment)
+    asked = {(arm, config.seed): config for arm, config in experiment.configs("full")}
+    stored = results.runs.set_index(["arm", "seed"])
+    assert set(stored.index) <= set(asked)
+    assert set(results.curves["run"]) == set(results.runs["run"])
+    for key, config in asked.items():
+        settings = flatten(config.to_dict())
+        for column in (set(stored.columns) & set(settings)) - {"prior.teacher", "ticket.run", "precision"}:
+            if key in stored.index:
+                assert _same(stored.at[key, column], settings[column]), (key, column)
+
+
+def _same(stored, value):
+    return str(stored) == str(value) or (pd.isna(stored) and value is None) or float(stored) == float(value)
+
+
+@pytest.mark.parametrize("name", CURRENT)
+def test_the_rules_are_older_than_their_results(name):
+    """The commit that the runs were made at already lists the hashes that the results store."""
+    about = load_results(RESULTS, name, "full").about
+    commit = about.get(COMMIT, "")
+    if git("rev-parse", "HEAD") is None:
+        pytest.skip("no git folder")
+    assert commit, "the results do not name the commit that they were run at"
+    assert is_ancestor(commit), f"commit {commit} is not part of this history"
+    frozen = frozen_at(commit)
+    assert frozen is not None, f"commit {commit} lists no rules"
+    assert {f"{name}/{claim}": own for claim, own in about[RULES].items()}.items() <= frozen.items()
+
+
+def test_the_results_are_small():
+    assert sum(file.stat().st_size for file in RESULTS.glob("*/full/*.parquet")) < MOST_BYTES
