@@ -42,7 +42,7 @@ class Parameter(NamedTuple):
     """Optimizers group by role, never by number of dimensions."""
     std: float
     """Standard deviation at initialisation."""
-    part: Literal["embed", "attention", "mlp", "readout"]
+    part: Literal["embed", "attention", "mlp", "readout", "norm"]
     """Part of the network it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
     mean: float = 0.0
     """Mean at initialisation."""
