@@ -20,8 +20,9 @@ __version__ = "0.1.0"
 
 _HOME = {
     "RunConfig": "config",
-    "train": "launch.local",
+    "train": "attach.fleet",
     "train_all": "launch.local",
+    "watch": "attach",
     "load_runs": "store",
     "list_runs": "store",
     "find_run": "store",
@@ -34,11 +35,12 @@ _HOME = {
 __all__ = ["__version__", *_HOME]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from .attach import watch as watch
+    from .attach.fleet import train as train
     from .config import RunConfig as RunConfig
     from .errors import ConfigError as ConfigError
     from .errors import GrokscopeError as GrokscopeError
     from .errors import StoreError as StoreError
-    from .launch.local import train as train
     from .launch.local import train_all as train_all
     from .store import find_run as find_run
     from .store import list_runs as list_runs

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import ConfigError, shown
 from .app import Again, Device, Json, Lanes, Quiet, Runs, Sets, app, parse_sets
-from .work import train_and_report
+from .work import Track, train_and_report
 
 if TYPE_CHECKING:
     from ..config import RunConfig
@@ -41,6 +41,7 @@ def branch(
     lanes: Lanes = None,
     again: Again = False,
     quiet: Quiet = False,
+    track: Track = None,
     as_json: Json = False,
 ) -> None:
     """Start new runs from checkpoints of stored ones, with something changed in mid-training.
@@ -55,7 +56,7 @@ def branch(
         grokscope branch 3f9a@t_mem --do "transplant run=77b1 parts=mlp"
     """
     chosen = [_config(word, parse_do(do, runs), parse_sets(settings), runs) for word in parents]
-    train_and_report(chosen, runs, device, lanes, again, quiet, as_json)
+    train_and_report(chosen, runs, device, lanes, again, quiet, as_json, track or ())
 
 
 def parse_do(words: list[str] | None, runs: Path) -> dict[str, Any]:

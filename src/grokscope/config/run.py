@@ -25,6 +25,7 @@ from ..tasks.modular import Modular
 from ..tickets import Ticket, tickets
 from ..tickets.base import NoTicket
 from .watch import Log, Stop
+from .watched import is_watched
 
 SCHEMA = 2
 """Version of the id scheme; part of every id."""
@@ -161,6 +162,8 @@ class RunConfig(Settings):
 
         name   the run, for the StoreError where it cannot be read: its components are not registered, or values are invalid
         """
+        if is_watched(plain):
+            raise StoreError(f"run {name}: its network was trained by a program of its own, and cannot be rebuilt")
         try:
             known, unknown = cls.without_unknown(plain)
             return cls.from_dict(known), unknown

@@ -12,9 +12,11 @@ import torch
 
 from ..interventions import Now, Rates
 from ..models import Output, overridden
+from ..ops.blockwise import sum_over_blocks
 from ..optim import losses
 from ..optim.losses import cross_entropy
 from ..randomness import Key
+from ..theory.contracts import values_unread
 from .forward import Forward, Weights
 
 if TYPE_CHECKING:
@@ -95,6 +97,21 @@ class Objective:
         if self.config.do.scales_task_loss:
             task = data * task
         return task + self.penalties(weights, hyper, out.tensors(), batch, beta, step, seed)
+
+    def loss_in_blocks(
+        self, blocks: tuple[Batch, ...], weights: Weights, hyper: Hyper, beta: Tensor, step: Tensor, seed: Tensor
+    ) -> Tensor:
+        """`loss` of a batch that is given in blocks (`division.divided`)."""
+        weights, _ = self._noisy(self.config.ticket.effective(weights), hyper, {}, Key(seed, step))
+
+        examples = sum(len(block["labels"]) for block in blocks)
+
+        def of_block(weights: Weights, block: Batch) -> Tensor:
+            with values_unread():
+                return self.example_losses(self.forward(weights, block, training=True), block).sum() / examples
+
+        task = sum_over_blocks(of_block, weights, blocks)
+        return task + self.penalties(weights, hyper, {}, {}, beta, step, seed)
 
     def _noisy(self, weights: Weights, hyper: Hyper, batch: Batch, key: Key) -> tuple[Weights, Batch]:
         """Weights and labels of this step."""

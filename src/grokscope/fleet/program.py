@@ -9,6 +9,7 @@ programs of one lane, which need no vmap: a run's bits do not depend on its neig
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,6 +26,7 @@ from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
 from .acting import Acting, at_branch
 from .data import Batch, select, stack_like, with_plan
+from .division import blocks_of, divided, divides, without_prior
 from .evaluation import Evaluation
 from .guard import no_global_randomness
 from .layout import Layout
@@ -61,13 +63,16 @@ class Program:
         self.layout = Layout(template.ticket.with_scores(template.model.parameters(self.shape)))
         self.objective = Objective(template, device, fuse)
         self.update = Update(template, self.layout)
-        self.evaluation = Evaluation(self.objective)
         self.acting = Acting(template, self.layout)
         self.hooks = self.acting.hooks
         """What the runs' intervention changes in a step."""
         self.plans_in_steps = bool(template.batch_size) or template.do.reads_tokens
         """Whether the tokens of a step are known in the step only."""
         as_stored = type(template.ticket).effective is Ticket.effective and not template.noise.in_steps
+        in_blocks = lanes == 1 and device.type == "cpu" and fuse and not self.objective.fused and divides(template)
+        self.bounds = blocks_of(template) if in_blocks else []
+        """The blocks of the training batch, if it is divided."""
+        self.evaluation = Evaluation(self.objective, in_blocks)
         self.needs_no_vmap = self.objective.fused and as_stored
         """Whether the fused loss takes stacked weights directly."""
         self.flat = torch.zeros(lanes, self.layout.size, device=device)
@@ -89,6 +94,8 @@ class Program:
         """How many of them are left."""
         self._steps_guarded = self._evaluations_guarded = False
         """Whether one evaluation has been checked for draws from a global generator."""
+        self._blocks: tuple[Batch, ...] = ()
+        """The blocks of the training set, if a batch is all of it."""
         self.train: Batch = {}
         self.test: Batch = {}
         self._record()
@@ -109,12 +116,15 @@ class Program:
         since   epoch at which a branch began
         """
         train, test = data
+        if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
+            train = {name: tensor for name, tensor in train.items() if name != "target"}
         train, test = (train if self.plans_in_steps else self._planned(train)), self._planned(test)
-        if not self.train:
+        if not self.train or (self.lanes == 1 and self.train.keys() != train.keys()):
             self.train, self.test = (stack_like(self.lanes, side, self.device) for side in (train, test))
         for stacked, own in ((self.train, train), (self.test, test)):
             for name, tensor in own.items():
                 stacked[name][lane].copy_(tensor)
+        self._blocks = ()
         for key, value in hyper_of(config).items():
             self.hyper[key][lane] = value
         self.hyper["branch.epoch"][lane] = since
@@ -193,7 +203,9 @@ class Program:
 
     def train_epoch(self, epochs: int = 1) -> None:
         """One pass over each lane's training set, or several."""
-        steps = epochs * self.config.steps_per_epoch
+        self.train_steps(epochs * self.config.steps_per_epoch)
+
+    def train_steps(self, steps: int) -> None:
         while steps:
             if not self._left:
                 self._look_ahead()
@@ -287,6 +299,10 @@ class Program:
         """The tensors to differentiate and the factor of each: the sum of their products is the objective of the runs, or has the
         same gradient."""
         beta = rates.prior
+        if len(self.bounds) > 1 and "target" not in batch:
+            in_blocks = self._each_run(partial(self.objective.loss_in_blocks, self._in_blocks(batch)))
+            total = in_blocks(self.weights, self.hyper, beta, self.step, self.seed)
+            return [total], [torch.ones_like(total)]
         if not self.needs_no_vmap:
             loss = self._each_run(self.objective.loss)
             total = loss(self.weights, self.hyper, batch, beta, rates.data, self.step, self.seed)
@@ -310,6 +326,11 @@ class Program:
         steps = self.step + torch.arange(self._left, device=self.device)[:, None]
         torch.stack(vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps), 1, out=self._ahead)
         self._next.zero_()
+
+    def _in_blocks(self, batch: Batch) -> tuple[Batch, ...]:
+        if self.config.batch_size or not self._blocks:
+            self._blocks = divided({name: t[0] for name, t in batch.items()}, self.config, self.bounds)
+        return self._blocks
 
     def _scheduled(self) -> Rates:
         """The scheduled numbers of each run at this step."""
@@ -368,7 +389,7 @@ class Program:
 
     def _planned(self, batch: Batch) -> Batch:
         model = self.config.model
-        expanded = self.objective.fused and not model.pools_heads(self.device)
+        expanded = self.objective.fused and not model.forms_stream(self.device)
         heads = getattr(model, "heads", 1) if expanded else 1
         return with_plan(batch, self.shape.vocabulary, max(self.shape.length, self.shape.test_length), heads)
 

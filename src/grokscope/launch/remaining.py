@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..config import RunConfig, read_stored
 from ..errors import GrokscopeError
 from ..fleet.stopping import Row, StopRule
-from ..store import FINISHED, RunFolder, read_metrics, read_run
+from ..store import FINISHED, RunFolder, RunInfo, read_metrics, read_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,15 +111,26 @@ def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, notify: Callabl
     return left
 
 
+def finished_as_requested(path: Path, config: RunConfig) -> bool:
+    """Whether a run is finished that was begun with just these settings. Nothing is opened or repaired."""
+    info = read_run(path)
+    reached = info.status in FINISHED and (info.status != "done" or info.epoch >= config.epochs)
+    return reached and not _changed(info, config)
+
+
+def _changed(info: RunInfo, config: RunConfig) -> list[str]:
+    stored = read_stored(info.config, info.id)
+    return [name for name in WATCHED if getattr(stored, name) != getattr(config, name)]
+
+
 def _finished(path: Path, config: RunConfig, note: Callable[[str], object]) -> bool:
     if not path.exists():
         return False
+    if finished_as_requested(path, config):
+        return True
     info = read_run(path)
-    stored = read_stored(info.config, info.id)
-    changed = [name for name in WATCHED if getattr(stored, name) != getattr(config, name)]
+    changed = _changed(info, config)
     if info.status in FINISHED:
-        if not changed and (info.status != "done" or info.epoch >= config.epochs):
-            return True
         found = replay(config, judged_rows(read_metrics(info)), branched_at(info.manifest))
         if found.status is not None:
             if info.epoch > min(found.epoch, config.epochs):

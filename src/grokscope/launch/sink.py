@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from ..analysis import summary_of
 from ..config import RunConfig
 from ..fleet import FinishedError
 from ..store import RunFolder
+from ..trackers import Trackers
 from .remaining import branched_at, replay, settle
 
 if TYPE_CHECKING:
@@ -28,15 +29,19 @@ class RunWriter:
         device: str,
         record: dict[str, Any] | None = None,
         numerics: Callable[[], dict[str, Any]] | None = None,
+        track: Sequence[Any] = (),
         beginning: Callable[[int], Beginning] | None = None,
     ):
         """
         record     additional entries of the manifest of a new run
+        track      trackers that are sent every row once it is saved
         numerics   returns what the run's bits depend on (`ops.blas.numerics`); recorded in the manifest whenever it changes
         beginning  returns what a branch starts from, at the epoch that its manifest names
         """
         self.beginning = beginning
         self.runs, self.config, self.device, self.record, self.numerics = runs, config, device, record, numerics
+        self.track = track
+        self.trackers: Trackers | None = None
         self.folder: RunFolder | None = None
         self.history: list[dict[str, float]] = []
         """Epoch and accuracies of every row, for the summary."""
@@ -97,14 +102,25 @@ class RunWriter:
         seconds = metadata["seconds"]
         self.folder.save(epoch, rows, tensors, metadata, summary, status=status, seconds=seconds, keep=keep)
         self.history = history
+        if self.track:
+            self.trackers = self.trackers or Trackers(self.track, self.config.id, self.config.to_dict())
+            for row in rows:
+                self.trackers.log(row)
 
     def fail(self, reason: str) -> None:
         if self.folder is not None:
             self.folder.fail(reason)
+        self._untrack()
 
     def close(self) -> None:
         if self.folder is not None:
             self.folder.close()
+        self._untrack()
+
+    def _untrack(self) -> None:
+        if self.trackers is not None:
+            self.trackers.finish()
+            self.trackers = None
 
 
 def _summary(history: list[dict[str, float]]) -> dict[str, Any]:
