@@ -100,6 +100,14 @@ def test_a_forecast_never_sees_the_run(pool):
     assert not np.allclose(before.loc[rest, "middle"], after.loc[rest, "middle"])
 
 
+def test_too_few_runs_give_no_forecast(pool):
+    few = table_at(pool).iloc[:4]
+    for table in (few, few.iloc[:0], pd.DataFrame()):
+        found = out_of_fold("divergence", table)
+        assert found.empty and {"run", "middle", "grokked", "time"} <= set(found)
+    assert lead_time({1.0: out_of_fold("divergence", few)}, 1000.0) != 0
+
+
 def test_features_come_from_the_past(pool):
     early = table_at(pool).set_index("run")
     results = pool["si-dial"]

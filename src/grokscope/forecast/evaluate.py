@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 FEWEST = 20
 """Runs without which a predictor is not scored."""
 FALSE_ALARMS = 0.05
+FORECAST = ("mean", "sigma", "middle", "low", "high", "far")
+"""Columns that a forecast adds to the table of runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +72,10 @@ def out_of_fold(kind: str, table: pd.DataFrame, split: str = "fold") -> pd.DataF
         predictor = predictors.get(kind)()
         predictor.fit(rest)
         parts.append(_with_forecast(mine, predictor))
-    return pd.concat(parts) if parts else usable.iloc[:0]
+    if parts:
+        return pd.concat(parts)
+    columns = dict.fromkeys(("run", "time", "grokked", "observed", "domain", *usable.columns, *FORECAST))
+    return usable.iloc[:0].reindex(columns=list(columns))
 
 
 def _with_forecast(table: pd.DataFrame, predictor: Predictor) -> pd.DataFrame:
