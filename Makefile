@@ -10,10 +10,10 @@ PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
 demo: $(VENV)/.installed
 	$(BIN)/grokscope demo
 
-test: $(VENV)/.installed-dev
+test: $(VENV)/.installed-test
 	$(PYTEST)
 
-test-all: $(VENV)/.installed-dev
+test-all: $(VENV)/.installed-test
 	$(PYTEST) -m ''
 
 # the tests about bits with other instruction sets, threads, cores and versions of Python; CELLS="one 3.12" chooses some
@@ -49,3 +49,8 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@ $(VENV)/.installed
+
+# transformers, transformer-lens, lightning and the like: only the tests need them
+$(VENV)/.installed-test: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@

@@ -20,9 +20,10 @@ __version__ = "0.1.0"
 
 _HOME = {
     "RunConfig": "config",
-    "train": "launch.local",
+    "train": "attach.fleet",
     "train_all": "launch.local",
     "search": "searching.api",
+    "watch": "attach",
     "load_runs": "store",
     "list_runs": "store",
     "find_run": "store",
@@ -35,11 +36,12 @@ _HOME = {
 __all__ = ["__version__", *_HOME]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from .attach import watch as watch
+    from .attach.fleet import train as train
     from .config import RunConfig as RunConfig
     from .errors import ConfigError as ConfigError
     from .errors import GrokscopeError as GrokscopeError
     from .errors import StoreError as StoreError
-    from .launch.local import train as train
     from .launch.local import train_all as train_all
     from .searching.api import search as search
     from .store import find_run as find_run

@@ -28,7 +28,10 @@ def _field_docs(settings: type[Any]) -> dict[str, str]:
     for cls in reversed(settings.__mro__):
         if not dataclasses.is_dataclass(cls):
             continue
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+        try:
+            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+        except (OSError, TypeError):  # made from a plain nn.Module
+            continue
         assert isinstance(tree, ast.ClassDef)
         for field, doc in zip(tree.body, tree.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(doc):

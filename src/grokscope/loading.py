@@ -19,6 +19,9 @@ from typing import NamedTuple
 
 from .errors import ConfigError
 
+USER_MODULE = "grokscope_user_"
+"""How the names of the modules of loaded files begin."""
+
 
 class LoadedFile(NamedTuple):
     """A file as it was when it was imported."""
@@ -55,7 +58,7 @@ def load_file(path: Path) -> None:
     if _files.get(path) == file:
         return
     # named after its place: files of the same name in two folders are two modules
-    name = f"grokscope_user_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    name = f"{USER_MODULE}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ConfigError("--load", f"{path.name} is not a Python file")

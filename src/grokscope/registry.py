@@ -42,6 +42,11 @@ class Registry(Generic[T]):
 
         return add
 
+    def replace(self, name: str, entry: T) -> None:
+        """Register an entry that may be made anew, such as a model from a module that was edited in a notebook."""
+        self.entries()
+        self._entries[name] = entry
+
     def entries(self) -> dict[str, T]:
         """All choices by name; the first call imports the package's files."""
         with self._loading:  # other threads wait until everything is registered

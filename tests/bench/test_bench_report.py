@@ -84,6 +84,11 @@ def test_targets_of_a_cpu():
         ("five lanes: ≤ 4.5 × one lane", "4", "yes"),
     ]
     assert tables(cpu)[2].rows[-1] == ("the demo trains in ≤ 30 s", "31.0 s", "no")
+    watched = tables(cpu | {"watch": {"step_s": 0.1, "watch": 0.02, "prior": 0.123}})[2].rows
+    assert watched[-3:-1] == [
+        ("grokscope.watch adds ≤ 10 % to a step", "2.0%", "yes"),
+        ("… with the prior", "12.3%", "no"),
+    ]
 
 
 def test_every_entry_is_a_row():

@@ -88,7 +88,7 @@ def test_steps_are_those_of_the_fleet(entry):
     start = program.flat.clone()
     for _ in range(3):
         plain.step()
-        program._train_step()
+        program.train_steps(1)
     expected = program.layout.join({name: plain.to_model(name, w.detach()) for name, w in plain.weights.items()})
     moved = (program.flat[0] - start[0]).norm()
     assert moved > 0
@@ -103,7 +103,7 @@ def test_edge_popup_trains_scores_at_their_own_rate(optim, scores):
     origin = origin_for(config)
     plain, program = PlainLoop(config, CPU, origin), loaded(config, [0], CPU, origin)
     plain.step()
-    program._train_step()
+    program.train_steps(1)
     expected = program.layout.join({name: plain.to_model(name, w.detach()) for name, w in plain.weights.items()})
     torch.testing.assert_close(program.flat[0], expected, rtol=1e-3, atol=1e-5)
 

@@ -18,6 +18,8 @@ TINY = [
 
 
 COMMANDS = [
+    "branch",
+    "forecast",
     "check",
     "measure",
     "demo",

@@ -133,7 +133,7 @@ def test_the_example_figure_is_drawn_on_report_pages(tmp_path):
 
 
 def test_the_loop_of_ones_own_runs_and_keeps_the_bound(capsys):
-    (code,) = blocks(DOCS / "on-your-own-network.md", "python")
+    _, code = blocks(DOCS / "on-your-own-network.md", "python")
     names = {}
     exec(compile(code, "on-your-own-network.md", "exec"), names)
     lines = capsys.readouterr().out.splitlines()
@@ -141,6 +141,19 @@ def test_the_loop_of_ones_own_runs_and_keeps_the_bound(capsys):
     assert names["gradient"] <= names["bound"]
     first, last = (float(line.split("D ")[1].split(",")[0]) for line in (lines[0], lines[-1]))
     assert last < 0.1 * first
+
+
+def test_a_network_of_ones_own_is_watched(capsys, tmp_path, monkeypatch):
+    code, _ = blocks(DOCS / "on-your-own-network.md", "python")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(code, "on-your-own-network.md", "exec"), names)
+    assert capsys.readouterr().out.startswith("Net: sdpa\n")
+    rows = names["scope"].rows
+    assert [row["epoch"] for row in rows] == [0, 25, 50, 75, 100]
+    assert rows[-1]["D"] < 0.1 * rows[0]["D"] and rows[-1]["train_loss"] < 0.5 * rows[0]["train_loss"]
+    assert (tmp_path / "mine.html").stat().st_size > 10_000
+    assert len(load_runs(tmp_path / "runs" / "mine")) == 5
 
 
 def test_the_example_claim_is_one():

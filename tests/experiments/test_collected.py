@@ -9,9 +9,9 @@ from grokscope.analysis import DEFAULT, FIRST_TOUCH, find_phases, run_times
 from grokscope.config import Log
 from grokscope.experiments.collect import (
     criterion_of,
-    crossings,
     curves_from,
     every_clock,
+    fall_time,
     measured,
     phases_from,
     run_rows,
@@ -112,12 +112,6 @@ def test_results_that_do_not_say_are_those_of_the_first_touch(tmp_path):
     assert curves_from(results)[0].criterion == "test accuracy ≥ 99 %, first touch"
 
 
-def test_exactly_half_and_exactly_95_percent_count():
-    accuracy = np.array([0.1, 0.5, np.float32(0.95)])
-    table = pd.DataFrame({"epoch": [0, 10, 20], "D": [1.0, 0.01, 0.01], "test_accuracy": accuracy})
-    assert crossings(table) == {"t_condensed": 10, "t_half": 10, "lead": 0}
-
-
 def test_three_clocks_at_two_thresholds_and_more():
     epochs = np.arange(0, 2001, 50)
     test = np.select([epochs >= 800, epochs == 500, epochs >= 400], [1.0, 0.1, 0.97], 0.1)
@@ -128,3 +122,10 @@ def test_three_clocks_at_two_thresholds_and_more():
     assert (found["t_first_85_5"], found["t_mem_first_99"], found["t_mem_stable_95"]) == (400, 100, 100)
     cut = every_clock(table[table["epoch"] <= 1000])
     assert (cut["t_held_99"], cut["t_stable_99"], cut["t_stable_95"]) == (800, None, 550)
+
+
+def test_the_fall_of_d_is_the_first_evaluation_at_1_over_e():
+    table = pd.DataFrame({"epoch": [0, 10, 20, 30], "D": [1.0, 0.4, 0.36, 0.5]})
+    assert fall_time(table) == 20
+    assert fall_time(table.assign(D=[1.0, 0.9, 0.8, 0.7])) is None
+    assert fall_time(table.assign(D=0.0)) is None

@@ -14,7 +14,7 @@ from grokscope.experiments import all_experiments, base, find_experiment
 from grokscope.experiments.base import Claim, crossed, in_stages, matching_experiments
 from grokscope.experiments.claims_page import claims_page
 from grokscope.experiments.clocks import NotRunError
-from grokscope.experiments.collect import crossings, curves_from, priced, run_rows, thin, training_totals
+from grokscope.experiments.collect import curves_from, priced, run_rows, thin, training_totals
 from grokscope.experiments.drawing import draw, drawn_pictures
 from grokscope.experiments.frozen import rule_hashes
 from grokscope.experiments.ledger import fits, load_ledger, rulings
@@ -41,7 +41,7 @@ def test_every_experiment_is_well_formed(name, scale):
     assert {arm for arm, _ in configs} == set(arms)
     assert len(configs) == len(arms) * (experiment.seeds if scale == "full" else experiment.quick_seeds)
     if scale == "full" and name.startswith("si-"):
-        assert experiment.seeds >= 5 and all(config.epochs >= 10_000 for _, config in configs)
+        assert experiment.seeds >= 20 and all(c.epochs * c.steps_per_epoch >= 10_000 for _, c in configs)
     for claim in experiment.claims:
         assert isinstance(claim.rule, Rule)
         assert claim.statement.endswith(".") and claim.text.endswith("."), claim.name
@@ -53,13 +53,13 @@ def test_every_experiment_is_well_formed(name, scale):
 def test_quick_is_small_enough_for_two_cores():
     """These are the optimizer steps if no run ended early; about half of them are taken."""
     configs = {c.id: c for e in all_experiments().values() if e.name.startswith("si-") for _, c in e.configs("quick")}
-    assert sum(config.epochs * config.steps_per_epoch for config in configs.values()) <= 370_000
+    assert sum(config.epochs * config.steps_per_epoch for config in configs.values()) <= 450_000
 
 
 def test_experiments_share_their_runs():
     names = ("si-fig1", "si-fig5", "si-critics-bump", "si-critics-precedence", "si-dial")
     ids = {name: {config.id for _, config in find_experiment(name).configs("full")} for name in names}
-    assert ids["si-critics-bump"] == ids["si-critics-precedence"] < ids["si-dial"]
+    assert ids["si-critics-precedence"] < ids["si-critics-bump"] < ids["si-dial"]
     assert ids["si-fig1"] < ids["si-dial"]
     assert ids["si-fig5"] < ids["si-dial"]
 
@@ -118,15 +118,6 @@ def test_tickets_are_trained_after_the_runs_they_come_from():
         regime = arm_of[config.id].split(", ")[0]
         named = {getattr(config.ticket, "run", ""), config.prior.teacher} - {""}
         assert named == {dense[regime, config.seed]}
-
-
-def test_crossings_tell_which_came_first():
-    epochs = np.arange(0, 1000, 100)
-    accuracy = np.where(epochs >= 800, 1.0, 0.0)
-    early = pd.DataFrame({"epoch": epochs, "D": np.where(epochs >= 300, 0.001, 1.0), "test_accuracy": accuracy})
-    assert crossings(early) == {"t_condensed": 300, "t_half": 800, "lead": 500}
-    assert crossings(early.assign(D=np.where(epochs >= 900, 0.001, 1.0)))["lead"] == -100
-    assert set(crossings(early.assign(test_accuracy=0.2)).values()) == {None}
 
 
 def test_thinning_keeps_the_ends_and_the_shape():

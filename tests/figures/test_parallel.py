@@ -6,6 +6,7 @@ import os
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -24,8 +25,10 @@ def delay(runs):
 
 
 def lead(runs):
-    table = pd.DataFrame({"arm": "a", "t_condensed": [100.0], "t_half": [300.0]})
-    return lead_of_attention(Results({}, table, pd.DataFrame()))
+    table = pd.DataFrame({"run": ["r"], "arm": "a", "seed": 0, "t_mem": 100.0, "t_grok": 900.0})
+    epochs = np.arange(0, 1001, 50)
+    curve = {"D": 1 / (1 + np.exp((epochs - 400) / 40)), "test_loss": 1 / (1 + np.exp((epochs - 450) / 40))}
+    return lead_of_attention(Results({}, table, pd.DataFrame({"run": "r", "epoch": epochs, **curve})))
 
 
 @pytest.mark.parametrize(

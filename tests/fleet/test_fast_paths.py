@@ -55,8 +55,8 @@ def by_hand(config):
     weights = {name: w[0].detach().clone().requires_grad_() for name, w in program.weights.items()}
     hyper = {name: torch.tensor(value) for name, value in hyper_of(config).items()}
     start = torch.tensor(0)
-    _, beta = objective.scheduled(hyper, start)
-    loss = objective.loss(weights, hyper, batch, beta, start, torch.tensor(config.seed))
+    rates = objective.scheduled(hyper, start)
+    loss = objective.loss(weights, hyper, batch, rates.prior, rates.data, start, torch.tensor(config.seed))
     return loss.detach(), torch.autograd.grad(loss, list(weights.values()))
 
 
@@ -83,11 +83,11 @@ def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
     loss, gradients = both(config)
     program = stacked([config, replace(config, seed=5)])
     program._look_ahead()
-    _, beta = program._scheduled()
+    rates = program._scheduled()
     vmapped = torch.func.vmap(program.objective.loss)
-    total = vmapped(program.weights, program.hyper, program.train, beta, program.step, program.seed)
+    total = vmapped(program.weights, program.hyper, program.train, rates.prior, rates.data, program.step, program.seed)
     torch.testing.assert_close(total[0], loss)
-    for of, factors in (program._objective(program.train, beta), ([total], [torch.ones_like(total)])):
+    for of, factors in (program._objective(program.train, rates), ([total], [torch.ones_like(total)])):
         found = torch.autograd.grad(of, list(program.weights.values()), factors)
         for name, own, plain in zip(program.weights, found, gradients, strict=True):
             torch.testing.assert_close(
@@ -95,23 +95,20 @@ def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
             )
 
 
-HEADS = [name for name, settings in MODELS.items() if settings.get("heads", 1) > 1]
-
-
 @pytest.fixture
-def heads_apart(monkeypatch):
-    """As on a GPU: each head pools its own values, and W_O mixes them afterwards."""
+def stream_first(monkeypatch):
+    """As on a GPU: x is formed from the heads' pooled values, and the readout begins there."""
     monkeypatch.setattr("grokscope.models.fused.usable_on", lambda device: True)
-    assert Transformer(d=8, heads=2).pools_heads(CPU)
+    assert Transformer(d=8, heads=2).forms_stream(CPU)
 
 
-@pytest.mark.parametrize("model", HEADS)
-def test_heads_that_pool_apart_compute_the_same_loss(tiny, model, heads_apart):
+@pytest.mark.parametrize("model", list(MODELS))
+def test_the_readout_of_a_stream_has_the_same_loss(tiny, model, stream_first):
     test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, "kl")
 
 
-@pytest.mark.parametrize("model", HEADS)
-def test_heads_that_pool_apart_measure_the_same(tiny, model, heads_apart):
+@pytest.mark.parametrize("model", list(MODELS))
+def test_the_readout_of_a_stream_measures_the_same(tiny, model, stream_first):
     test_what_is_measured_is_the_same(tiny, model)
 
 
@@ -132,7 +129,7 @@ KERNELS = """
 import os, torch
 from grokscope.ops import query_attention, query_attention_batched, readout_batched
 from grokscope.ops.normalise import Normalise
-from grokscope.ops.triton import adamw, errors, normalise, products, readout
+from grokscope.ops.triton import adamw, errors, lookup, normalise, products, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
 from grokscope.ops.readout_eval import evaluate_readout
 from grokscope.ops.lookup import Plan, plan
@@ -154,14 +151,20 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
     own, q, right_ones = [leaf.detach().to(place) for leaf in leaves], Plan(*(t.to(place) for t in p)), labels.to(place)
     for few in (0, 32):  # the programs of many runs, and of few
         readout.FEW = few
-        for a, b in zip(readout.loss_and_gradients(own[0], own[1], q, *own[2:], right_ones, scale), wanted):
+        x = lookup.pool_forward(own[0], own[1], q.row)
+        loss, to_x, *rest = readout.stream_loss(x, *own[2:], right_ones, scale)
+        to_values = lookup.row_sums(to_x, q.order, q.starts, own[1], length)
+        found = (loss, to_values, lookup.pool_weight_backward(to_x, own[0], q.row), *rest)
+        for a, b in zip(found, wanted, strict=True):
             close(a, b)
     still = [leaf.detach() for leaf in leaves]
     still[1].requires_grad_()
     each, correct = of_one(evaluate_readout)(*still, labels, *p)
     (slope,) = torch.autograd.grad(each.sum(), still[1])
-    for a, b in zip(readout.evaluate_readout(own[0], own[1], q, *own[2:], right_ones, scale, True), (each, correct, slope)):
+    *answers, to_x = readout.evaluate_stream(x, *own[2:], right_ones, scale, True)
+    for a, b in zip((*answers, lookup.pool_weight_backward(to_x, own[0], q.row)), (each, correct, slope), strict=True):
         close(a, b)
+    pooled = x
     for kind in ("layer", "rms"):
         norm = Normalise(kind, 1e-5)
         x = (torch.rand(runs, examples, d) - 0.3).requires_grad_()
@@ -178,8 +181,10 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
             rule = lambda v, a, i, o, u, l, *p: mean_cross_entropy(v, a, Plan(*p), i, o, u, l, scale, norm)
             loss = vmap(rule)(*leaves, labels, *p)
             wanted = (loss, *torch.autograd.grad(loss.sum(), leaves))
-            found = readout_batched.loss_and_gradients(own[0], own[1], q, *own[2:], right_ones, scale, norm)
-            for a, b in zip(found, wanted):
+            loss, to_x, *rest = readout_batched.stream_loss(pooled, *own[2:], right_ones, scale, norm)
+            to_values = lookup.row_sums(to_x, q.order, q.starts, own[1], length)
+            found = (loss, to_values, lookup.pool_weight_backward(to_x, own[0], q.row), *rest)
+            for a, b in zip(found, wanted, strict=True):
                 close(a, b)
     a, b = torch.rand(runs, examples, d) - 0.5, torch.rand(runs, hidden, d) - 0.5
     hidden_units = torch.relu(a @ b.mT)

@@ -7,10 +7,13 @@ import torch
 
 from grokscope.config import RunConfig
 from grokscope.launch.plan import fitting_lanes, lane_bytes, plan_workers
+from grokscope.models.mlp import MLP
 from grokscope.models.transformer import Transformer
 from grokscope.ops.memory import free_memory
 from grokscope.optim.filters import filters
+from grokscope.tasks.autoregressive import AutoregressiveParity
 from grokscope.tasks.modular import Modular
+from grokscope.tasks.polynomial import Polynomial
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 GB = 1 << 30
@@ -54,6 +57,14 @@ def test_small_runs_share_one_worker_unless_more_are_asked_for(tiny):
     assert plan_workers(runs, CPU, 4) == 1
     assert plan_workers(runs, CPU, 4, lanes=7) == 7
     assert plan_workers(runs[:3], CPU, 4, lanes=7) == 3
+
+
+def test_dense_runs_hide_python_sooner():
+    """PyTorch runs most of an ordinary pass over the examples; positions that are computed separately count."""
+    small = RunConfig(task=Polynomial(), model=MLP(), loss="mse")
+    assert plan_workers([small] * 4, CPU, 2) == 2
+    words = RunConfig(task=AutoregressiveParity(), model=Transformer(scope="causal"))
+    assert plan_workers([words] * 4, CPU, 4) == 4
 
 
 def test_a_gpu_has_a_worker_for_each_signature_up_to_four(tiny):

@@ -169,10 +169,10 @@ class SmallMemory(engine.Program):
             raise torch.OutOfMemoryError("out of memory")
         super().__init__(template, lanes, device)
 
-    def train_epoch(self):
+    def train_epoch(self, epochs=1):
         if self.lanes > self.holds:
             raise torch.OutOfMemoryError("out of memory")
-        super().train_epoch()
+        super().train_epoch(epochs)
 
 
 @pytest.mark.parametrize("early", [True, False])
@@ -212,10 +212,10 @@ def test_on_a_gpu_every_worker_has_a_stream_and_every_group_one_fleet(tiny, memo
                 both.wait(600)  # each worker has a fleet before the first one trains
             used.append((threading.get_ident(), here.stream))
 
-        def train_epoch(self):
+        def train_epoch(self, epochs=1):
             at_work.append(sum(group.fleets for group in team.groups))
             assert max(group.fleets for group in team.groups) == 1
-            super().train_epoch()
+            super().train_epoch(epochs)
 
     @contextmanager
     def on(stream):

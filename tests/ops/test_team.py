@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
 
 from grokscope.ops.team import block_bounds, each_block, team_of
 
@@ -122,3 +123,11 @@ def test_threads_are_given_back_in_whatever_order_members_leave():
         assert torch.get_num_threads() == later_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_a_dispatch_mode_sees_all_work():
+    """It is active in the calling thread alone."""
+    who = set()
+    with team_of(3) as team, team.member(), FlopCounterMode(display=False):
+        each_block(lambda block: who.add(threading.get_ident()), 8)
+    assert who == {threading.get_ident()}

@@ -79,7 +79,7 @@ class FleetLoop:
                 work(self.programs[0])
             self.programs[0].finish()
             return
-        queue = deque(zip(self.programs * times, [threading.Lock() for _ in self.programs] * times, strict=True))
+        queue = deque((program, times) for program in self.programs)
         with team_of(self.cores) as team:
             threads = [threading.Thread(target=_drain, args=(queue, work, team)) for _ in range(self.workers)]
             for thread in threads:
@@ -111,13 +111,13 @@ class Step(NamedTuple):
 def first_step(program: Program) -> Step:
     """Batch, loss and gradients of the next step, from the very functions that training calls; nothing is changed."""
     batch = program._batch()
-    _, beta = vmap(program.objective.scheduled)(program.hyper, program.step)
+    rates = vmap(program.objective.scheduled)(program.hyper, program.step)
     with products_in(program.config.precision, program.device):
-        of, factors = program._objective(batch, beta)
+        of, factors = program._objective(batch, rates)
         weights = list(program.weights.values())
         gradients = torch.autograd.grad(of, weights, factors, allow_unused=True, materialize_grads=True)
         losses = program._each_run(program.objective.loss)
-        arguments = (program.weights, program.hyper, batch, beta, program.step, program.seed)
+        arguments = (program.weights, program.hyper, batch, rates.prior, rates.data, program.step, program.seed)
         loss = losses(*arguments).detach()[0]
     first = {name: tensor[0] for name, tensor in batch.items()}
     own = {name: gradient[0] for name, gradient in zip(program.weights, gradients, strict=True)}
@@ -127,15 +127,17 @@ def first_step(program: Program) -> Step:
     return Step(first, loss, own, Key(program.seed[0], program.step[0]))
 
 
-def _drain(queue: deque[tuple[Program, threading.Lock]], work: Callable[[Program], object], team: Team) -> None:
-    """A worker takes the next lane in the queue; a lane runs one step at a time."""
-    while True:
-        try:
-            program, turn = queue.popleft()
-        except IndexError:
-            return
-        with turn, team.member():
+def _drain(queue: deque[tuple[Program, int]], work: Callable[[Program], object], team: Team) -> None:
+    """A worker takes the lane that has waited longest, for one of the times that are left."""
+    with team.member():
+        while True:
+            try:
+                program, times = queue.popleft()
+            except IndexError:
+                return
             work(program)
+            if times > 1:
+                queue.append((program, times - 1))
 
 
 def fastest_window(call: Callable[[], object], seconds: float, device: torch.device, window: float = 0.0) -> float:

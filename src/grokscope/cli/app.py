@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from ..errors import ConfigError, nearest, shown
 from ..limits import check_count
-from ..loading import load_file
+from ..loading import USER_MODULE, load_file
 from .front import Front
 
 app = typer.Typer(
@@ -106,6 +107,10 @@ def root(
 ) -> None:
     for path in load or []:
         load_file(path)
+    if load and "torch" in sys.modules:  # a file without it defines no nn.Module
+        from ..attach.fleet import register_modules
+
+        register_modules(name for name in tuple(sys.modules) if name.startswith(USER_MODULE))
 
 
 def parse_ticket(text: str | None, rate: float | None) -> dict[str, Any]:

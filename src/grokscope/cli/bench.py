@@ -73,6 +73,9 @@ def bench(
         bool, typer.Option("--startup", help="Also time the start of the program in fresh processes.")
     ] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Also time the training of the demo.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Also measure what grokscope.watch adds to a step, on the CPU.")
+    ] = False,
     stored: Annotated[
         Path | None,
         typer.Option("--from", metavar="FILE.json", help="Show a stored measurement instead of timing anything."),
@@ -110,15 +113,18 @@ def bench(
         raise ConfigError(
             "--budget" if budget is not None else "--again", "only --all has entries to choose from; add it"
         )
-    if every and (scaling or startup or demo or pictures or stored):
-        raise ConfigError("--all", "cannot be combined with --scaling, --startup, --demo, --pictures or --from")
+    if every and (scaling or startup or demo or watch or pictures or stored):
+        raise ConfigError(
+            "--all", "cannot be combined with --scaling, --startup, --demo, --watch, --pictures or --from"
+        )
     if pictures and stored is None and not scaling:
         raise ConfigError("--pictures", "there is nothing to draw; add --scaling")
     if every:
         measured = _measure_all(parse_sets(settings), lanes, precision, seconds or 1.0, budget, again, output, device)
     elif stored is None:
         seconds = seconds or 5.0
-        measured = rounded(_measure(parse_sets(settings), lanes, precision, seconds, scaling, startup, demo, device))
+        also = {"scaling": scaling, "startup": startup, "demo": demo, "watch": watch}
+        measured = rounded(_measure(parse_sets(settings), lanes, precision, seconds, also, device))
     else:
         measured = read_measured(stored)
     if output:
@@ -140,9 +146,7 @@ def _measure(
     lanes: str | None,
     precision: str | None,
     seconds: float,
-    scaling: bool,
-    startup: bool,
-    demo: bool,
+    also: dict[str, bool],
     device: str,
 ) -> dict[str, Any]:
     from ..bench import measure
@@ -164,13 +168,18 @@ def _measure(
 
     measured: dict[str, Any] = {"command": command_line()}
     measured |= measure.bench(config, counts, place, precisions=precisions, seconds=seconds, notify=notify)
-    if startup:
+    if also["startup"]:
         notify("start-up")
         measured["startup"] = start.startup()
-    if demo:
+    if also["demo"]:
         notify("the demo")
         measured["demo_s"] = _demo_seconds(place)
-    if scaling:
+    if also["watch"]:
+        from ..bench.watching import overhead
+
+        notify("a watched network")
+        measured["watch"] = overhead()
+    if also["scaling"]:
         own = measure.in_precision(config, precisions[0])
         measured["scaling"] = growth.scaling(own, place, seconds=min(seconds / 4, 1.0), notify=notify)
     return measured

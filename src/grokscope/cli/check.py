@@ -116,7 +116,10 @@ def _chosen(folder: Path, names: list[str] | None) -> list[Path]:
 def _id_of(config: Mapping[str, Any], name: str) -> str | None:
     """The id that belongs to a stored config; None if it has components or settings that are not known here."""
     from ..config import RunConfig
+    from ..config.watched import is_watched, watched_id
 
+    if is_watched(config):
+        return watched_id(config)
     try:
         read, unknown = RunConfig.stored(config, name)
     except StoreError as error:

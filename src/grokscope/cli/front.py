@@ -21,6 +21,11 @@ COMMANDS = {
     "train": ("work", "Train one configuration with several seeds, side by side."),
     "sweep": ("work", "Train every point of a grid, packed into fleets."),
     "search": ("search", "Find which tokens matter: race hypotheses about them, and train on with the one that holds."),
+    "branch": ("branch", "Start new runs from checkpoints of stored ones, with something changed in mid-training."),
+    "forecast": (
+        "forecast",
+        "Forecast whether and when runs will generalise, from what is known on their plateau; score the predictors.",
+    ),
     "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
     "report": (

@@ -31,6 +31,8 @@ COMPONENTS = {
     "filters": "optim",
     "losses": "optim",
     "tickets": "tickets",
+    "interventions": "interventions",
+    "predictors": "forecast",
     "measures": "measures",
     "probes": "probes",
     "figures": "figures",

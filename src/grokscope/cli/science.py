@@ -12,6 +12,7 @@ import typer
 
 from ..errors import ConfigError, StoreError
 from .app import Again, Device, Json, Lanes, Quiet, app
+from .collecting import Collector, collected
 from .printing import to_json
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def reproduce(
     from ..fleet import TrainingStats
     from ..launch.precision import auto_precision
     from ..ops.devices import resolve_device
-    from ..store.results import save_results
+    from ..store.results import load_results, save_results
     from .session import print_stats
 
     chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
@@ -90,15 +91,22 @@ def reproduce(
     everything = [one for some in asked.values() for one in some]
     begin, before = time.perf_counter(), 0 if again else _steps(everything, runs)
     spent_on = TrainingStats()
-    stored = _train(everything, runs, device, lanes, again, quiet or as_json, spent_on)
+    collector = Collector(scale, runs, results)
+    # one step of every arm of a priced experiment is timed, on a device that does nothing else
+    beside = {} if again else {one.name: asked[one.name] for one in chosen if not one.priced}
+    with collector.watching(beside):
+        stored = _train(everything, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
-    rows, drawn = [], []
+    rows, drawn, finished = [], [], []
     for experiment in chosen:
-        kept = _collect(experiment, scale, asked[experiment.name], stored, device)
+        kept = load_results(results, experiment.name, scale) if collector.has(experiment.name) else None
         if kept is None:
-            print(f"{experiment.name}: no run could be trained", file=sys.stderr)
-            continue
-        drawn.append((experiment, kept, save_results(results, kept)))
+            kept = _collect(experiment, scale, asked[experiment.name], stored, device)
+            if kept is None:
+                print(f"{experiment.name}: no run could be trained", file=sys.stderr)
+                continue
+            drawn.append((experiment, kept, save_results(results, kept)))
+        finished.append(kept)
         rows += (own := rulings(experiment, kept))
         if not as_json:
             _print(own)
@@ -107,9 +115,9 @@ def reproduce(
         print(to_json(rows))
         print_stats(spent_on, as_json)
         return
-    if not drawn:
+    if not finished:
         return
-    total = training_totals(pd.concat([kept.runs for _, kept, _ in drawn]))
+    total = training_totals(pd.concat([kept.runs for kept in finished]))
     print_stats(spent_on, as_json)
     print(f"\n{now:,} optimizer steps taken in {spent:,.0f} seconds.")
     print(
@@ -166,34 +174,14 @@ def _collect(
     experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str
 ) -> Stored | None:
     """The results of one experiment; None if none of its runs could be trained."""
-    from .. import __version__
-    from ..analysis import DEFAULT
-    from ..experiments.collect import probe_tables, run_rows, training_totals
-    from ..experiments.diverged import NOT_TRAINED
-    from ..experiments.frozen import COMMIT, RULES, current_commit, rule_hashes
-    from ..store.results import Results as Stored
-
-    every = [arm for arm, _ in asked]
-    asked = [(arm, config) for arm, config in asked if config.id in stored]
-    if not asked:
+    own = [(arm, stored[config.id]) for arm, config in asked if config.id in stored]
+    if not own:
         return None
-    arms, own = [arm for arm, _ in asked], [stored[config.id] for _, config in asked]
-    lost = [arm for arm in dict.fromkeys(every) if arm not in arms]
-    table, curves = run_rows(own, arms, DEFAULT, experiment.thresholds, experiment.collected)
+    kept = collected(experiment, scale, [arm for arm, _ in asked], own)
     if experiment.priced:
-        table = _price(table, asked, device)
-    about = {
-        "experiment": experiment.name,
-        "scale": scale,
-        "version": __version__,
-        "device": own[0].manifest.get("device", ""),
-        "criterion": DEFAULT.to_dict(),
-        COMMIT: current_commit(),
-        RULES: rule_hashes(experiment),
-        **training_totals(table),
-        **({NOT_TRAINED: lost} if lost else {}),
-    }
-    return Stored(about, table, curves, probe_tables(experiment.probes, own, arms))
+        trained = [(arm, config) for arm, config in asked if config.id in stored]
+        kept = kept._replace(runs=_price(kept.runs, trained, device))
+    return kept
 
 
 def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:

@@ -34,12 +34,14 @@ def train_and_show(
     conditions: Sequence[str] | None = None,
     stats: TrainingStats | None = None,
     again: bool = False,
+    track: Sequence[str] = (),
 ) -> list[RunInfo]:
     """Train with a live display, unless quiet.
 
     conditions   what each run is called
     stats        what training takes is added to it
     again        train from scratch what is stored already
+    track        trackers that are sent every row
     """
     from ..launch.local import train_all
     from ..launch.precision import resolved
@@ -57,7 +59,7 @@ def train_and_show(
         for line in notices(stored_runs(configs, runs), loaded_files(), measures.entries()):
             print(line, file=sys.stderr)
     finished = [] if again else [run for run in stored_runs(configs, runs) if run.status in FINISHED]
-    train = partial(train_all, configs, device=device, runs=runs, lanes=lanes, stats=stats, again=again)
+    train = partial(train_all, configs, device=device, runs=runs, lanes=lanes, stats=stats, again=again, track=track)
     if quiet:
         trained = train()
     else:

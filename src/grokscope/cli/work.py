@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
     from ..config import RunConfig
 
+Track = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--to",
+        metavar="TRACKER",
+        help="Send every row to tensorboard, wandb (offline) or trackio too. May be repeated.",
+    ),
+]
+
 
 @app.command()
 def demo(
@@ -90,6 +99,7 @@ def train(
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
+    track: Track = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -112,7 +122,7 @@ def train(
     chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
     config = read_config(file, chosen | parse_sets(settings))
     configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
-    _train_and_report(configs, runs, device, lanes, again, quiet, as_json)
+    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or ())
 
 
 @app.command()
@@ -126,6 +136,7 @@ def sweep(
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
+    track: Track = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -145,18 +156,26 @@ def sweep(
     from ..launch.grid import read_grid
 
     configs = read_grid(file, parse_sets(settings), parse_seeds(seeds) if seeds else None)
-    _train_and_report(configs, runs, device, lanes, again, quiet, as_json)
+    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or ())
 
 
-def _train_and_report(
-    configs: Sequence[RunConfig], runs: Path, device: str, lanes: int | None, again: bool, quiet: bool, as_json: bool
+def train_and_report(
+    configs: Sequence[RunConfig],
+    runs: Path,
+    device: str,
+    lanes: int | None,
+    again: bool,
+    quiet: bool,
+    as_json: bool,
+    track: Sequence[str],
 ) -> None:
+    """Train, and print a table of the runs."""
     from ..fleet import TrainingStats
     from .run_table import as_objects, table_of_runs
 
     stats = TrainingStats()
     stored = train_and_show(
-        configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json, stats=stats, again=again
+        configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json, stats=stats, again=again, track=track
     )
     if as_json:
         print(to_json(as_objects(stored)))

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import ConfigError, StoreError, within
+from ..interventions import Branch, Intervention, interventions
+from ..interventions.base import NoIntervention
 from ..models import Model, models
 from ..models.transformer import Transformer
 from ..optim import Filter, Optimizer, filters, losses, optimizers
@@ -23,6 +25,7 @@ from ..tasks.modular import Modular
 from ..tickets import Ticket, tickets
 from ..tickets.base import NoTicket
 from .watch import Log, Stop
+from .watched import is_watched
 
 SCHEMA = 2
 """Version of the id scheme; part of every id."""
@@ -44,6 +47,8 @@ class RunConfig(Settings):
     constraint: Constraints = group(Constraints)
     ticket: Ticket = component(tickets, NoTicket)
     noise: Noise = group(Noise, since=2)
+    branch: Branch = group(Branch, since=2)
+    do: Intervention = component(interventions, NoIntervention, since=2)
     epochs: int = 10_000
     """Last epoch."""
     batch_size: int = 0
@@ -76,6 +81,12 @@ class RunConfig(Settings):
             self._check_constraint()
         with within("ticket"):
             self._check_ticket()
+        with within("do"):
+            branched = self.branch.run != "" or not self.do.needs_branch
+            require(
+                branched, "kind", f"{self.do.kind} needs a run to branch from: set branch.run, or use grokscope branch"
+            )
+            self.do.check_run(self)
         losses.get(self.loss)
         with within("noise"):
             classes = not self.task.shape.regression
@@ -152,6 +163,8 @@ class RunConfig(Settings):
 
         name   the run, for the StoreError where it cannot be read: its components are not registered, or values are invalid
         """
+        if is_watched(plain):
+            raise StoreError(f"run {name}: its network was trained by a program of its own, and cannot be rebuilt")
         try:
             known, unknown = cls.without_unknown(plain)
             return cls.from_dict(known), unknown

@@ -21,7 +21,6 @@ from ..figures import RunCurves
 from ..probes import StoredRun, evaluate, few_threads
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
-from ..thresholds import reaches
 from ..tickets.base import FromRun
 from .base import origins
 from .clocks import THRESHOLDS, column_of
@@ -101,15 +100,17 @@ def _probed(name: str, run: RunInfo) -> pd.DataFrame:
 
 def _paid(run: RunInfo, metrics: pd.DataFrame) -> dict[str, float]:
     """Optimizer steps of a run, and its share of the seconds that its fleet spent on them."""
-    steps = metrics["epoch"].diff() * read_stored(run.config, run.id).steps_per_epoch
-    return {"steps": int(steps.sum()), "step_seconds": float((steps * metrics["seconds_per_step"]).sum())}
+    own = metrics[metrics["epoch"] >= run.manifest.get("parent", {}).get("epoch", 0)]  # before it, the parent's
+    steps = own["epoch"].diff() * read_stored(run.config, run.id).steps_per_epoch
+    return {"steps": int(steps.sum()), "step_seconds": float((steps * own["seconds_per_step"]).sum())}
 
 
 def origin_epochs(run: RunInfo, by_id: Mapping[str, RunInfo]) -> int:
     """Epochs that were trained elsewhere before this run could start: its teacher's, and those that its ticket took to find."""
     config = read_stored(run.config, run.id)
     spent = 0
-    for origin in (by_id[id] for id in origins(config)):
+    # the epochs before a branch are counted in its own
+    for origin in (by_id[id] for id in origins(config) - {config.branch.run}):
         own = origin.epoch
         if isinstance(config.ticket, FromRun) and config.ticket.run == origin.id and config.ticket.epoch != "last":
             epoch = config.ticket.epoch
@@ -179,7 +180,6 @@ def _attention(metrics: pd.DataFrame, t_mem: int | None) -> dict[str, Any]:
         "t_fall": fall_time(metrics),
         "mass_worst_end": float(last["mass_worst"]),
         "bound_ratio": float(metrics["bound_ratio"].max()),
-        **crossings(metrics),
     }
 
 
@@ -187,19 +187,6 @@ def fall_time(metrics: pd.DataFrame) -> int | None:
     """The first epoch at which D has fallen to 1/e of its first value; None if it never does."""
     down = metrics.loc[metrics["D"] <= metrics["D"].iloc[0] / np.e, "epoch"]
     return int(down.iloc[0]) if len(down) and metrics["D"].iloc[0] > 0 else None
-
-
-def crossings(metrics: pd.DataFrame) -> dict[str, float | None]:
-    """When D passes halfway down (on a log scale), when test accuracy passes 50 %, and the epochs by which D leads; None in runs
-    that do not generalise."""
-    divergence, accuracy = metrics["D"].to_numpy(), metrics["test_accuracy"].to_numpy()
-    epochs = metrics["epoch"].to_numpy()
-    middle = np.sqrt(max(divergence[0], 1e-12) * max(divergence.min(), 1e-12))
-    down = epochs[divergence <= middle]
-    up = epochs[reaches(accuracy, 0.5)]
-    if not reaches(accuracy.max(), 0.95) or not len(down) or not len(up):
-        return {"t_condensed": None, "t_half": None, "lead": None}
-    return {"t_condensed": float(down[0]), "t_half": float(up[0]), "lead": float(up[0] - down[0])}
 
 
 def thin(metrics: pd.DataFrame, t_grok: int | None = None) -> pd.DataFrame:

@@ -7,7 +7,6 @@ columns (registered, or found at collection) and judges. How a rule is printed d
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import hashlib
@@ -15,7 +14,6 @@ import inspect
 import json
 import os
 import subprocess
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,16 +70,14 @@ def _plain(value: Any) -> Any:
 
 
 def _code(function: Callable[..., Any]) -> Any:
-    """The code without comments and layout, and the values that it has closed over."""
+    """The code without layout and lines of comments, and the values that it has closed over. Not its syntax tree: that, and how it
+    is printed, differ between versions of Python."""
     plain = inspect.unwrap(function)
     try:
-        source = textwrap.dedent(inspect.getsource(plain))
+        lines = inspect.getsource(plain).splitlines()
     except (OSError, TypeError):
         return repr(plain)
-    try:
-        source = ast.unparse(ast.parse(source))
-    except SyntaxError:  # a lambda in the middle of an expression
-        source = " ".join(source.split())
+    source = " ".join(" ".join(line for line in lines if not line.strip().startswith("#")).split())
     try:
         closed = inspect.getclosurevars(plain).nonlocals
     except TypeError:

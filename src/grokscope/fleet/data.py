@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -18,18 +19,27 @@ Batch = dict[str, "Tensor"]
 """Named tensors of one run, or of all runs stacked: vectors, tokens or a lookup plan, labels, informative, target, frozen."""
 
 
-def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, ...]:
-    """Training and test batch, and that of the examples set aside for validation, if any. `target` replaces the prior's own
-    target on the training set (a teacher's attention)."""
+AtBranch = Callable[["Examples"], "Tensor"]
+"""Returns the attention of the network that a run branched from."""
+
+
+def lane_data(
+    config: RunConfig, target: Tensor | None = None, at_branch: AtBranch | None = None
+) -> tuple[Batch, ...]:
+    """Training and test batch, and that of the examples set aside for validation, if any.
+
+    target      replaces the prior's own target on the training set (a teacher's attention)
+    at_branch   for attention that is clamped to its value at the branch
+    """
     split = config.task.split(config.seed_for("data"))
     train, validation, _ = known_examples(config, split.train)
-    batch = batch_of(config, train)
+    batch = batch_of(config, train, at_branch)
     if target is not None:
         batch["target"] = target
     elif config.model.has_attention and (train.informative is not None or not config.prior.needs_informative):
         batch["target"] = config.prior.target_for(train, config.seed_for("data")).float()
-    test = batch_of(config, split.test)
-    return (batch, test) if validation is None else (batch, test, batch_of(config, validation))
+    test = batch_of(config, split.test, at_branch)
+    return (batch, test) if validation is None else (batch, test, batch_of(config, validation, at_branch))
 
 
 def known_examples(config: RunConfig, train: Examples) -> tuple[Examples, Examples | None, Examples | None]:
@@ -47,13 +57,17 @@ def known_examples(config: RunConfig, train: Examples) -> tuple[Examples, Exampl
     return trained, validation, confirmation
 
 
-def batch_of(config: RunConfig, examples: Examples) -> Batch:
-    """Examples in the form that the program reads, with the frozen attention if the run has one."""
+def batch_of(config: RunConfig, examples: Examples, at_branch: AtBranch | None = None) -> Batch:
+    """Examples in the form that the program reads, with the frozen attention if the run has one; attention that is clamped at
+    times only is `clamp`."""
     batch = {"vectors" if config.task.shape.features else "tokens": examples.inputs, "labels": examples.labels}
     if examples.informative is not None:
         batch["informative"] = examples.informative
-    frozen = config.constraint.frozen_attention(examples)
-    return batch if frozen is None else batch | {"frozen": frozen.float()}
+    clamp = config.do.clamp(examples, at_branch)
+    frozen = config.constraint.frozen_attention(examples) if clamp is None else clamp
+    if frozen is None:
+        return batch
+    return batch | {"clamp" if config.do.clamps_at_times else "frozen": frozen.float()}
 
 
 def with_plan(batch: Batch, vocabulary: int, positions: int, heads: int = 1) -> Batch:

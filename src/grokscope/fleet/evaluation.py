@@ -10,8 +10,11 @@ from ..errors import ConfigError
 from ..measures import measures
 from ..measures.base import Side, Starvation, View
 from ..models import Output
+from ..ops.team import each_block
 from ..optim.losses import cross_entropy
 from ..randomness import Key
+from ..theory.contracts import values_unread
+from .division import divided
 from .objective import Hyper, Objective, with_numbers
 
 if TYPE_CHECKING:
@@ -24,8 +27,10 @@ if TYPE_CHECKING:
 class Evaluation:
     """Pure functions of the weights, data and hyperparameters of one run."""
 
-    def __init__(self, objective: Objective):
+    def __init__(self, objective: Objective, in_blocks: bool = False):
+        """in_blocks   compute blocks of examples, which idle cores share"""
         self.objective = objective
+        self.in_blocks = in_blocks
         self.config = objective.config
         self.parameters = self.config.model.parameters(objective.shape)
 
@@ -37,7 +42,7 @@ class Evaluation:
         """
         weights = self.config.ticket.effective(weights)
         if not self.config.model.has_attention:
-            return self.objective.forward(weights, batch).tensors(), offset.sum()
+            return self._answered(weights, batch).tensors(), offset.sum()
         out = self._answered(weights, batch, offset=offset, detail=True)
         return out.tensors(), out.loss if out.loss is not None else cross_entropy(out.answers, _labels(batch))
 
@@ -123,6 +128,8 @@ class Evaluation:
     def _answered(self, weights: Weights, batch: Batch, **how: Any) -> Output:
         """A forward pass, with the loss of each answer if the evaluation is fused."""
         forward = self.objective.forward
+        if self.in_blocks and not how:
+            return self._answered_in_blocks(weights, batch)
         if not self.objective.fused:
             return forward(weights, batch, **how)
         with forward.autocast(batch):
@@ -135,8 +142,20 @@ class Evaluation:
                 **how,
             )
 
+    def _answered_in_blocks(self, weights: Weights, batch: Batch) -> Output:
+        blocks = divided(batch, self.config)
+        found: list[dict[str, Tensor]] = [{}] * len(blocks)
+
+        @torch.no_grad()
+        def work(block: int) -> None:
+            with values_unread():
+                found[block] = self.objective.forward(weights, blocks[block]).tensors()
+
+        each_block(work, len(blocks))
+        return Output(**{name: torch.cat([own[name] for own in found]) for name in found[0]})
+
     def _prior_loss(self, hyper: Hyper, out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
-        _, beta = self.objective.scheduled(hyper, step)
+        beta = self.objective.scheduled(hyper, step).prior
         if "target" not in batch:
             return torch.zeros_like(beta)
         penalty: Tensor = with_numbers(self.config, "prior", hyper).penalty(out, batch["target"], Key(seed, step))

@@ -36,9 +36,18 @@ class _Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
-        if torch.Tag.nondeterministic_seeded in func.tags and given.get("generator") is None:
+        if torch.Tag.nondeterministic_seeded in func.tags and _draws(func, args, given):
             raise _refused(f"{func.overloadpacket.__name__} draws from PyTorch's global generator", self.advice)
         return func(*args, **given)
+
+
+def _draws(func: Any, args: Any, given: Any) -> bool:
+    """Whether a call of an operator that may draw from the global generator does so: attention kernels without dropout do not."""
+    names = [argument.name for argument in func._schema.arguments]
+    if "dropout_p" in names:
+        place = names.index("dropout_p")
+        return bool(args[place] if place < len(args) else given.get("dropout_p", 0.0))
+    return given.get("generator") is None
 
 
 @contextmanager

@@ -9,11 +9,13 @@ programs of one lane, which need no vmap: a run's bits do not depend on its neig
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.func import vmap
 
+from ..interventions import Rates
 from ..ops.blas import pin_products
 from ..ops.graph import captured
 from ..ops.memory import keep_freed_memory
@@ -22,11 +24,14 @@ from ..optim.base import clip_scale
 from ..randomness import Key
 from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
+from .acting import Acting, at_branch
 from .data import Batch, select, stack_like, with_plan
+from .division import blocks_of, divided, divides, without_prior
 from .evaluation import Evaluation
 from .guard import no_global_randomness
 from .layout import Layout
 from .objective import Objective, hyper_of
+from .stacked import WithGradient, mapped
 from .start import starting_point
 from .update import Update
 
@@ -58,8 +63,16 @@ class Program:
         self.layout = Layout(template.ticket.with_scores(template.model.parameters(self.shape)))
         self.objective = Objective(template, device, fuse)
         self.update = Update(template, self.layout)
-        self.evaluation = Evaluation(self.objective)
+        self.acting = Acting(template, self.layout)
+        self.hooks = self.acting.hooks
+        """What the runs' intervention changes in a step."""
+        self.plans_in_steps = bool(template.batch_size) or template.do.reads_tokens
+        """Whether the tokens of a step are known in the step only."""
         as_stored = type(template.ticket).effective is Ticket.effective and not template.noise.in_steps
+        in_blocks = lanes == 1 and device.type == "cpu" and fuse and not self.objective.fused and divides(template)
+        self.bounds = blocks_of(template) if in_blocks else []
+        """The blocks of the training batch, if it is divided."""
+        self.evaluation = Evaluation(self.objective, in_blocks)
         self.needs_no_vmap = self.objective.fused and as_stored
         """Whether the fused loss takes stacked weights directly."""
         self.flat = torch.zeros(lanes, self.layout.size, device=device)
@@ -73,14 +86,16 @@ class Program:
             "optim": self._new_state(template.optim.init, template.optim.elementwise),
             "filter": self._new_state(lambda weight, role: template.filter.init(weight), template.filter.elementwise),
         }
-        self._ahead = torch.zeros(_AHEAD[device.type], 2, lanes, device=device)
-        """Learning rates and prior strengths of the next steps."""
+        self._ahead = torch.zeros(_AHEAD[device.type], len(Rates._fields), lanes, device=device)
+        """Learning rates, prior strengths … of the next steps."""
         self._next = torch.zeros(1, dtype=torch.int64, device=device)
         """Which of them is the next step's: counted by the step itself, since a graph repeats the same operations."""
         self._left = 0
         """How many of them are left."""
         self._steps_guarded = self._evaluations_guarded = False
         """Whether one evaluation has been checked for draws from a global generator."""
+        self._blocks: tuple[Batch, ...] = ()
+        """The blocks of the training set, if a batch is all of it."""
         self.train: Batch = {}
         self.test: Batch = {}
         self.validation: Batch | None = None
@@ -95,24 +110,33 @@ class Program:
         data: tuple[Batch, ...],
         saved: dict[str, Tensor] | None = None,
         origin: Origin | None = None,
+        since: int = 0,
     ) -> None:
-        """Load a run into a lane: initialised from its seed (and the `origin` of its ticket), or from saved tensors."""
+        """Load a run into a lane: initialised from its seed (and the `origin` of its ticket), or from saved tensors.
+
+        since   epoch at which a branch began
+        """
         train, *others = data
-        sides = [train if self.config.batch_size else self._planned(train), *map(self._planned, others)]
-        if not self.train:
+        if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
+            train = {name: tensor for name, tensor in train.items() if name != "target"}
+        sides = [train if self.plans_in_steps else self._planned(train), *map(self._planned, others)]
+        if not self.train or (self.lanes == 1 and self.train.keys() != sides[0].keys()):
             self.train, self.test, *rest = (stack_like(self.lanes, side, self.device) for side in sides)
             self.validation = rest[0] if rest else None
         for stacked, own in zip((self.train, self.test, self.validation or {}), sides, strict=False):
             for name, tensor in own.items():
                 stacked[name][lane].copy_(tensor)
+        self._blocks = ()
         for key, value in hyper_of(config).items():
             self.hyper[key][lane] = value
+        self.hyper["branch.epoch"][lane] = since
         self.seed[lane] = config.seed_for("order")
         self._left = 0
         if saved is None:
             start = starting_point(config, self._planned(data[0]), origin)
             saved = {f"weight/{name}": weight for name, weight in start.weights.items()}
             saved |= {f"mask/{name}": lives for name, lives in start.mask.items()}
+            saved = at_branch(config, saved)
         for name, tensor in self._saved(lane).items():
             tensor.zero_()
             if name in saved:
@@ -183,7 +207,9 @@ class Program:
 
     def train_epoch(self, epochs: int = 1) -> None:
         """One pass over each lane's training set, or several."""
-        steps = epochs * self.config.steps_per_epoch
+        self.train_steps(epochs * self.config.steps_per_epoch)
+
+    def train_steps(self, steps: int) -> None:
         while steps:
             if not self._left:
                 self._look_ahead()
@@ -233,28 +259,57 @@ class Program:
         self._steps_guarded = True
 
     def _step_all(self) -> None:
-        lr, beta = self._scheduled()
-        grads = self._gradients(*self._objective(self._batch(), beta))
+        rates = self._scheduled()
+        grads = self._gradients(*self._objective(self._batch(), rates))
         with torch.no_grad():
             grad = self.layout.join(dict(zip(self.weights, grads, strict=True)))
+            if "gradient" in self.hooks:
+                grad = self._each_run(self.acting.gradient)(grad, self.flat, *self._moment())
+            before = self.flat.clone() if "update" in self.hooks else None
+            age = self._each_run(self.acting.age)(*self._moment()) if "age" in self.hooks else None
             if self.update.is_plain_adamw:
-                self._fused_adamw(grad, lr)
+                self._fused_adamw(grad, rates, age)
             else:
-                self._apply_update(grad, lr)
+                self._apply_update(grad, rates, age)
+            if before is not None:
+                decay = rates.lr * rates.weight_decay
+                self._set_weights(self._each_run(self.acting.update)(before, self.flat, decay, *self._moment()))
             self.step += 1
+            if "weights" in self.hooks:
+                self._set_weights(self._each_run(self.acting.weights)(self.flat, *self._moment()))
+            if "state" in self.hooks:
+                self._set_state(self._each_run(self.acting.state)(self.state, *self._moment()))
+
+    def _moment(self) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+        """What interventions know of the time: hyperparameters, step and seed of each run."""
+        return self.hyper, self.step, self.seed
+
+    def _set_weights(self, flat: Tensor) -> None:
+        self.flat.copy_(flat if self.mask is None else flat * self.mask)
+
+    def _set_state(self, state: dict[str, dict[str, Tensor]]) -> None:
+        for component, tensors in state.items():
+            for key, tensor in tensors.items():
+                self.state[component][key].copy_(tensor)
 
     def _gradients(self, of: list[Tensor], factors: list[Tensor]) -> tuple[Tensor, ...]:
         """The gradient of the objective with respect to every weight."""
         weights = list(self.weights.values())
-        total = _Objective.apply(len(of), *of, *factors)
+        total = WithGradient.apply(len(of), *of, *factors)
         # frozen attention leaves W_Q and W_K unused: their gradient is 0
         return torch.autograd.grad(total, weights, allow_unused=True, materialize_grads=True)
 
-    def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def _objective(self, batch: Batch, rates: Rates) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors to differentiate and the factor of each: the sum of their products is the objective of the runs, or has the
         same gradient."""
+        beta = rates.prior
+        if len(self.bounds) > 1 and "target" not in batch:
+            in_blocks = self._each_run(partial(self.objective.loss_in_blocks, self._in_blocks(batch)))
+            total = in_blocks(self.weights, self.hyper, beta, self.step, self.seed)
+            return [total], [torch.ones_like(total)]
         if not self.needs_no_vmap:
-            total = self._each_run(self.objective.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
+            loss = self._each_run(self.objective.loss)
+            total = loss(self.weights, self.hyper, batch, beta, rates.data, self.step, self.seed)
             return [total], [torch.ones_like(total)]
         task, out = self.objective.fused_loss(self.weights, batch)
         ones, target = torch.ones_like(task), batch.get("target")
@@ -270,31 +325,34 @@ class Program:
         return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [ones]
 
     def _look_ahead(self) -> None:
-        """Compute the learning rate and the prior's strength of each run for the next steps: many small operations."""
+        """Compute the scheduled numbers of each run for the next steps: many small operations."""
         self._left = len(self._ahead)
         steps = self.step + torch.arange(self._left, device=self.device)[:, None]
-        rates, betas = vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps)
-        torch.stack([rates, betas], 1, out=self._ahead)
+        torch.stack(vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps), 1, out=self._ahead)
         self._next.zero_()
 
-    def _scheduled(self) -> tuple[Tensor, Tensor]:
-        """Learning rate and prior strength of each run at this step."""
-        rate, beta = self._ahead.index_select(0, self._next)[0]
-        self._next += 1
-        return rate, beta
+    def _in_blocks(self, batch: Batch) -> tuple[Batch, ...]:
+        if self.config.batch_size or not self._blocks:
+            self._blocks = divided({name: t[0] for name, t in batch.items()}, self.config, self.bounds)
+        return self._blocks
 
-    def _apply_update(self, grad: Tensor, lr: Tensor) -> None:
-        arguments = (self.flat, grad, self.state, self.hyper, lr, self.step, self.seed)
+    def _scheduled(self) -> Rates:
+        """The scheduled numbers of each run at this step."""
+        rates = Rates(*self._ahead.index_select(0, self._next)[0])
+        self._next += 1
+        return rates
+
+    def _apply_update(self, grad: Tensor, rates: Rates, age: Tensor | None) -> None:
+        hyper = self.hyper | {"optim.weight_decay": rates.weight_decay}
+        arguments = (self.flat, grad, self.state, hyper, rates.lr, self.step, self.seed, age)
         if self.mask is None:
             flat, state = self._each_run(self.update)(*arguments)
         else:
             flat, state = self._each_run(self.update.masked)(*arguments, self.mask)
         self.flat.copy_(flat)
-        for component, tensors in state.items():
-            for key, tensor in tensors.items():
-                self.state[component][key].copy_(tensor)
+        self._set_state(state)
 
-    def _fused_adamw(self, grad: Tensor, lr: Tensor) -> None:
+    def _fused_adamw(self, grad: Tensor, rates: Rates, age: Tensor | None) -> None:
         """The same in place, for a step that consists of clipping and AdamW alone."""
         if usable_on(self.device):
             from ..ops.triton.adamw import adamw_
@@ -303,25 +361,39 @@ class Program:
         if self.mask is not None:
             grad = grad * self.mask
         scale = clip_scale(grad.norm(dim=1), self.hyper["optim.clip"])
-        own = {name: self.hyper[f"optim.{name}"] for name in ("weight_decay", "beta1", "beta2", "eps")}
-        state = self.state["optim"]
-        adamw_(self.flat, grad, state["mean"], state["square"], self.step + 1, lr, scale, **own)
+        own = {name: self.hyper[f"optim.{name}"] for name in ("beta1", "beta2", "eps")} | {
+            "weight_decay": rates.weight_decay
+        }
+        state, steps = self.state["optim"], (self.step if age is None else age) + 1
+        adamw_(self.flat, grad, state["mean"], state["square"], steps, rates.lr, scale, **own)
         if self.mask is not None:
             self.flat *= self.mask
 
     def _batch(self) -> Batch:
         """The batch of this step: the whole training set, or the next slice of each lane's order of this epoch."""
+        batch = self._next_examples()
+        if "batch" in self.hooks:
+            batch = self._each_run(self.acting.batch)(batch, *self._moment())
+        return self._clamped(self._planned(batch) if self.plans_in_steps else batch)
+
+    def _clamped(self, batch: Batch) -> Batch:
+        """With the flag whether attention is clamped now, if it is not always or never."""
+        if not self.config.do.clamps_at_times:
+            return batch
+        return batch | {"clamped": self._each_run(self.acting.clamped)(*self._moment())}
+
+    def _next_examples(self) -> Batch:
         if not (size := self.config.batch_size):
             return self.train
         per_epoch, examples = self.config.steps_per_epoch, self.shape.train_size
         epoch, place = self.step // per_epoch, self.step % per_epoch
         key = vmap(lambda seed, epoch: Key(seed, epoch).uniform("batch order", (examples,)))(self.seed, epoch)
         slice_ = (place * size)[:, None] + torch.arange(size, device=self.device)
-        return self._planned(select(self.train, key.argsort(dim=1, stable=True).gather(1, slice_)))
+        return select(self.train, key.argsort(dim=1, stable=True).gather(1, slice_))
 
     def _planned(self, batch: Batch) -> Batch:
         model = self.config.model
-        expanded = self.objective.fused and not model.pools_heads(self.device)
+        expanded = self.objective.fused and not model.forms_stream(self.device)
         heads = getattr(model, "heads", 1) if expanded else 1
         return with_plan(batch, self.shape.vocabulary, max(self.shape.length, self.shape.test_length), heads)
 
@@ -354,7 +426,8 @@ class Program:
         return found
 
     def _evaluate_all(self) -> dict[str, Tensor]:
-        train = self._planned(self.train) if self.config.batch_size else self.train
+        train = self._clamped(self._planned(self.train) if self.plans_in_steps else self.train)
+        test = self._clamped(self.test)
         offset = self._no_offset()
         weights = {name: weight.detach() for name, weight in self.weights.items()}
         seen, cross_entropy = self._each_run(self.evaluation.observe)(weights, train, offset)
@@ -365,7 +438,7 @@ class Program:
         observed = (seen, cross_entropy.detach(), gradient)
         with torch.no_grad():
             measure = self._each_run(self.evaluation.measure)
-            return measure(weights, self.hyper, *observed, train, self.test, self.validation, self.step, self.seed)
+            return measure(weights, self.hyper, *observed, train, test, self.validation, self.step, self.seed)
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -375,7 +448,7 @@ class Program:
         def stacked(*arguments: Any) -> Any:
             if self.lanes == 1:
                 with values_unread():
-                    return _mapped(lambda t: t.unsqueeze(0), rule(*_mapped(lambda t: t[0], arguments)))
+                    return mapped(lambda t: t.unsqueeze(0), rule(*mapped(lambda t: t[0], arguments)))
             return vmap(rule, tuple(None if a is None else 0 for a in arguments))(*arguments)
 
         return stacked
@@ -386,26 +459,3 @@ class Program:
         if self.config.model.has_attention:
             shape = (self.shape.train_size, getattr(self.config.model, "heads", 1), self.shape.length)
         return torch.zeros(self.lanes, *shape, device=self.device, requires_grad=True)
-
-
-class _Objective(torch.autograd.Function):
-    """A scalar with the gradient of Σ tensor · factor; its value is not computed. Given factors, `torch.autograd.grad` does the
-    same, but imports SymPy to compare shapes, which takes a second at every start."""
-
-    @staticmethod
-    def forward(ctx: Any, count: int, *tensors: Tensor) -> Tensor:
-        ctx.save_for_backward(*tensors[count:])
-        return tensors[0].new_zeros(())
-
-    @staticmethod
-    def backward(ctx: Any, *_: Tensor) -> Any:
-        return None, *ctx.saved_tensors, *(None for _ in ctx.saved_tensors)
-
-
-def _mapped(change: Callable[[Tensor], Tensor], tree: Any) -> Any:
-    """Apply `change` to every tensor in nested dicts and tuples."""
-    if isinstance(tree, dict):
-        return {name: _mapped(change, part) for name, part in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(_mapped(change, part) for part in tree)
-    return None if tree is None else change(tree)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,11 @@ from ..measures import measures
 from ..ops.blas import numerics
 from ..ops.devices import device_name, resolve_device
 from ..ops.memory import free_memory
+from ..run.branching import beginning, parent_of
+from ..run.clamped import attention_at_branch
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
 from ..store import RunInfo, check_writable, delete_runs, read_run
+from ..trackers import check_trackers
 from .continued import change_of_numerics
 from .interrupt import graceful_interrupt
 from .plan import USABLE, check_fits, fitting_lanes, lane_bytes, pack, plan_workers
@@ -42,6 +46,7 @@ def train(
     runs: str | Path = "runs",
     lanes: int | None = None,
     progress: Progress | None = None,
+    track: Any = (),
 ) -> list[RunInfo]:
     """Train one configuration with several seeds in parallel; finished runs are returned unchanged.
 
@@ -49,6 +54,8 @@ def train(
     device   auto, cpu, cuda or cuda:1
     runs     folder with one subfolder per run
     lanes    how many runs train at once: per fleet on a GPU (None: limited by memory), in total on a CPU (None: by cores)
+    track    "tensorboard", "wandb", "trackio", a function from a run's id and settings to an object with `log(row)` and
+             `finish()`, or several: they are sent every new row
 
     Ctrl-C saves the runs and returns them with status "stopped"; the same call continues from there.
     """
@@ -56,7 +63,7 @@ def train(
         check_count(seeds, "seeds")
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     configs = [replace(config, seed=seed) for seed in chosen]
-    return train_all(configs, device=device, runs=runs, lanes=lanes, progress=progress)
+    return train_all(configs, device=device, runs=runs, lanes=lanes, progress=progress, track=track)
 
 
 def train_all(
@@ -70,13 +77,17 @@ def train_all(
     stats: TrainingStats | None = None,
     again: bool = False,
     notify: Callable[[str], None] = print_line,
+    track: Any = (),
 ) -> list[RunInfo]:
     """Train any configurations; those of equal shape share a fleet. Everything is checked before anything is written.
 
     stats   the steps and seconds of training are added to it
     again   delete the stored runs and train them from scratch
     notify  called with one line about each way in which stored runs differ from the request
+    track   as in `train`
     """
+    tracked = tuple(track) if isinstance(track, (list, tuple)) else (track,)
+    check_trackers(tracked)
     place = resolve_device(device)
     wanted = combine(resolved(config.check(), place) for config in configs)
     if not wanted:
@@ -88,6 +99,7 @@ def train_all(
         teacher_of(config, runs)
         if not _has_begun(Path(runs) / config.id):
             origin_of(config, runs)
+            parent_of(config, runs)
     if again:
         check_fits(wanted.values(), place, free_memory(place))
         deleted = delete_runs(Path(runs) / id for id in wanted)
@@ -96,7 +108,7 @@ def train_all(
     check_fits(left, place, free_memory(place))  # a finished run is returned on any machine
     failures: list[tuple[Job, Exception]] = []
     while left:
-        busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures)
+        busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures, tracked)
         left = [wanted[id] for id in remaining({config.id: config for config in wait_for(busy, runs)}, runs, notify)]
     if failures:
         _, error = failures[0]
@@ -127,6 +139,7 @@ def _train_rest(
     save_every: float,
     stats: TrainingStats,
     failures: list[tuple[Job, Exception]],
+    track: Sequence[Any],
 ) -> list[RunConfig]:
     """Train these runs; returns those that other processes train, or an empty list if training is interrupted."""
     cores, free = usable_cores(), free_memory(device)
@@ -135,10 +148,10 @@ def _train_rest(
     if device.type == "cpu":
         if lanes is None:
             workers = max(1, min(workers, int(USABLE * free / max(lane_bytes(config) for config in configs))))
-        groups = [_group(configs, 1, runs, device, notes)]
+        groups = [_group(configs, 1, runs, device, notes, track)]
     else:
         groups = [
-            _group(group, lanes or fitting_lanes(group[0], len(group), free, workers), runs, device, notes)
+            _group(group, lanes or fitting_lanes(group[0], len(group), free, workers), runs, device, notes, track)
             for group in pack((config, config) for config in configs)
         ]
     print_notes(notes)
@@ -163,7 +176,14 @@ def _train_rest(
         return [] if interrupted() else [job.config for job in scheduler.skipped]
 
 
-def _group(configs: list[RunConfig], lanes: int, runs: str | Path, device: torch.device, notes: Notes) -> Group:
+def _group(
+    configs: list[RunConfig],
+    lanes: int,
+    runs: str | Path,
+    device: torch.device,
+    notes: Notes,
+    track: Sequence[Any] = (),
+) -> Group:
     group = Group(waiting=deque(), lanes=lanes)
 
     def now() -> dict[str, Any]:
@@ -171,19 +191,29 @@ def _group(configs: list[RunConfig], lanes: int, runs: str | Path, device: torch
         return numerics(device, min(group.lanes, len(configs)))
 
     for config in configs:
-        group.waiting.append(_job(config, runs, device, now))
+        group.waiting.append(_job(config, runs, device, now, track))
         with suppress(StoreError):  # a damaged run fails when it is opened
             if change := change_of_numerics(Path(runs) / config.id, now()):
                 notes.setdefault(change, []).append(config.id)
     return group
 
 
-def _job(config: RunConfig, runs: str | Path, device: torch.device, numerics: Callable[[], dict[str, Any]]) -> Job:
+def _job(
+    config: RunConfig,
+    runs: str | Path,
+    device: torch.device,
+    numerics: Callable[[], dict[str, Any]],
+    track: Sequence[Any] = (),
+) -> Job:
     config.task.require_data()
     teacher = teacher_of(config, runs)
     # a teacher may be trained further: a run that continues keeps the epoch it began with
     record = {"measures": list(measures.entries())} | ({"teacher_epoch": teacher.info.epoch} if teacher else {})
-    sink = RunWriter(runs, config, device_name(device), record, numerics)
+    parent = None if _has_begun(Path(runs) / config.id) else parent_of(config, runs)
+    if parent is not None:
+        record |= parent.record()
+    begin = partial(beginning, config, runs) if config.branch.run else None
+    sink = RunWriter(runs, config, device_name(device), record, numerics, track, begin)
     return Job(
         config=config,
         sink=sink,
@@ -191,4 +221,5 @@ def _job(config: RunConfig, runs: str | Path, device: torch.device, numerics: Ca
             config, runs, sink.folder.manifest.get("teacher_epoch") if sink.folder else None
         ),
         origin=lambda: ticket_origin(config, runs),
+        at_branch=attention_at_branch(config, Path(runs) / config.id),
     )

@@ -17,6 +17,7 @@ import torch
 
 from ..config import RunConfig
 from ..errors import ConfigError, GrokscopeError
+from ..fleet.division import is_dense, multiply_adds
 from ..ops.memory import is_out_of_memory
 from ..settings import flatten
 
@@ -40,11 +41,14 @@ USABLE = 0.7
 """Fraction of the free memory to use; the estimate is not exact."""
 PYTHON = 340_000_000
 """Multiply-adds of a worker's step that hide the Python code of another worker; measured on two cores."""
+PYTHON_DENSE = 50_000_000
+"""The same where the step is an ordinary forward and backward pass over all examples: PyTorch runs most of it."""
 
 
 def signature(config: RunConfig) -> str:
     """Equal for runs that differ only in seed, data, per-lane hyperparameters, and when to log or stop."""
-    parts = (config.model, config.optim, config.filter, config.prior, config.constraint, config.ticket, config.noise)
+    names = ("model", "optim", "filter", "prior", "constraint", "ticket", "noise", "do")
+    parts = [getattr(config, name) for name in names]
     # numbers that no program takes per lane must agree
     fixed = [part.lane_values() for part in (config.model, config.ticket)]
     structure = [part.structure() for part in parts]
@@ -72,15 +76,8 @@ def plan_workers(configs: Sequence[RunConfig], device: torch.device, cores: int,
         return min(MOST_WORKERS["cuda"], len({signature(config) for config in configs}))
     if lanes is not None:
         return min(lanes, len(configs))
-    mean = sum(_multiply_adds(config) for config in configs) / len(configs)
-    return max(1, min(MOST_WORKERS["cpu"], cores, len(configs), 1 + int(mean / PYTHON)))
-
-
-def _multiply_adds(config: RunConfig) -> int:
-    """Approximate multiply-adds of a step: forward, and twice as many backward."""
-    shape = config.task.shape
-    weights = sum(math.prod(p.shape) for p in config.model.parameters(shape).values())
-    return 3 * (config.batch_size or shape.train_size) * weights
+    hidden = sum(multiply_adds(config) / (PYTHON_DENSE if is_dense(config) else PYTHON) for config in configs)
+    return max(1, min(MOST_WORKERS["cpu"], cores, len(configs), 1 + int(hidden / len(configs))))
 
 
 def fitting_lanes(config: RunConfig, runs: int, free: int, workers: int) -> int:

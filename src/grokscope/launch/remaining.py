@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config import RunConfig, read_stored
 from ..errors import GrokscopeError
 from ..fleet.stopping import Row, StopRule
-from ..store import FINISHED, RunFolder, read_metrics, read_run
+from ..store import FINISHED, RunFolder, RunInfo, read_metrics, read_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,14 +34,24 @@ class Replay(NamedTuple):
     """First evaluation since which test accuracy has stayed at the stop rule's level; the state of `StopRule`."""
 
 
-def replay(config: RunConfig, rows: Iterable[Row]) -> Replay:
-    """Replay the stop rule on stored rows, up to the one that finishes the run."""
+def replay(config: RunConfig, rows: Iterable[Row], since: int = -1) -> Replay:
+    """Replay the stop rule on stored rows, up to the one that finishes the run.
+
+    since   epoch at which a branch began: what its parent had reached does not stop it
+    """
     stop_rule, status, epoch = StopRule(config), None, 0
     for row in rows:
+        if int(row["epoch"]) <= since:
+            continue
         epoch, status = int(row["epoch"]), stop_rule.status_of(row)
         if status is not None:
             break
     return Replay(status, epoch, stop_rule.held_since)
+
+
+def branched_at(manifest: Mapping[str, Any]) -> int:
+    """The epoch at which a branch began; −1 for another run."""
+    return int(manifest.get("parent", {}).get("epoch", -1))
 
 
 def judged_rows(table: pa.Table) -> list[Row]:
@@ -103,16 +113,27 @@ def remaining(
     return left
 
 
+def finished_as_requested(path: Path, config: RunConfig) -> bool:
+    """Whether a run is finished that was begun with just these settings. Nothing is opened or repaired."""
+    info = read_run(path)
+    reached = info.status in FINISHED and (info.status != "done" or info.epoch >= config.epochs)
+    return reached and not _changed(info, config)
+
+
+def _changed(info: RunInfo, config: RunConfig) -> list[str]:
+    stored = read_stored(info.config, info.id)
+    return [name for name in WATCHED if getattr(stored, name) != getattr(config, name)]
+
+
 def _finished(path: Path, config: RunConfig, note: Callable[[str], object]) -> bool:
     if not path.exists():
         return False
+    if finished_as_requested(path, config):
+        return True
     info = read_run(path)
-    stored = read_stored(info.config, info.id)
-    changed = [name for name in WATCHED if getattr(stored, name) != getattr(config, name)]
+    changed = _changed(info, config)
     if info.status in FINISHED:
-        if not changed and (info.status != "done" or info.epoch >= config.epochs):
-            return True
-        found = replay(config, judged_rows(read_metrics(info)))
+        found = replay(config, judged_rows(read_metrics(info)), branched_at(info.manifest))
         if found.status is not None:
             if info.epoch > min(found.epoch, config.epochs):
                 note("trained further than requested, returned as stored")
@@ -123,7 +144,7 @@ def _finished(path: Path, config: RunConfig, note: Callable[[str], object]) -> b
     with RunFolder.create_or_open(
         path.parent, path.name, config.to_dict(), device="", identity=RunConfig.identity_of
     ) as folder:
-        if settle(folder, config, replay(config, judged_rows(folder.metrics()))):
+        if settle(folder, config, replay(config, judged_rows(folder.metrics()), branched_at(folder.manifest))):
             return True
     if "log" in changed:
         note("its log settings changed; existing rows and checkpoints are not changed")

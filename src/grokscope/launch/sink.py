@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,13 @@ from ..analysis import summary_of
 from ..config import RunConfig
 from ..fleet import FinishedError
 from ..store import RunFolder
-from .remaining import replay, settle
+from ..trackers import Trackers
+from .remaining import branched_at, replay, settle
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from ..run.branching import Beginning
 
 
 class RunWriter:
@@ -26,12 +29,19 @@ class RunWriter:
         device: str,
         record: dict[str, Any] | None = None,
         numerics: Callable[[], dict[str, Any]] | None = None,
+        track: Sequence[Any] = (),
+        beginning: Callable[[int], Beginning] | None = None,
     ):
         """
         record     additional entries of the manifest of a new run
+        track      trackers that are sent every row once it is saved
         numerics   returns what the run's bits depend on (`ops.blas.numerics`); recorded in the manifest whenever it changes
+        beginning  returns what a branch starts from, at the epoch that its manifest names
         """
+        self.beginning = beginning
         self.runs, self.config, self.device, self.record, self.numerics = runs, config, device, record, numerics
+        self.track = track
+        self.trackers: Trackers | None = None
         self.folder: RunFolder | None = None
         self.history: list[dict[str, float]] = []
         """Epoch and accuracies of every row, for the summary."""
@@ -48,18 +58,33 @@ class RunWriter:
         )
         if numerics:
             self.folder.note_numerics(numerics["numerics"])
+        since = branched_at(self.folder.manifest)
         saved = self.folder.latest_checkpoint()
         if saved is None:
             self.history = []
-            return None
+            if self.beginning is None:
+                return None
+            self._begin(self.beginning(since))
+            saved = self.folder.latest_checkpoint()
+            assert saved is not None
         rows = self.folder.metrics().to_pylist()
         # another process may have trained the run since this one looked at it; and the stop rule may differ from the one that
         # the checkpoint was saved with
-        found = replay(self.config, rows)
+        found = replay(self.config, rows, since)
         if settle(self.folder, self.config, found):
             raise FinishedError(self.config.id)
         self.history = _history(rows)
-        return saved.epoch, saved.metadata | {"held_since": found.held_since}, saved.tensors
+        branch = {"since": since} if since >= 0 else {}
+        return saved.epoch, saved.metadata | {"held_since": found.held_since} | branch, saved.tensors
+
+    def _begin(self, parent: Beginning) -> None:
+        """Save what a branch starts from: it depends on its parent no more."""
+        assert self.folder is not None
+        metadata = {"held_since": None, "seconds": parent.seconds}
+        summary = _summary(_history(parent.rows))
+        self.folder.save(
+            parent.epoch, parent.rows, parent.tensors, metadata, summary, seconds=parent.seconds, keep=True
+        )
 
     def save(
         self,
@@ -77,14 +102,25 @@ class RunWriter:
         seconds = metadata["seconds"]
         self.folder.save(epoch, rows, tensors, metadata, summary, status=status, seconds=seconds, keep=keep)
         self.history = history
+        if self.track:
+            self.trackers = self.trackers or Trackers(self.track, self.config.id, self.config.to_dict())
+            for row in rows:
+                self.trackers.log(row)
 
     def fail(self, reason: str) -> None:
         if self.folder is not None:
             self.folder.fail(reason)
+        self._untrack()
 
     def close(self) -> None:
         if self.folder is not None:
             self.folder.close()
+        self._untrack()
+
+    def _untrack(self) -> None:
+        if self.trackers is not None:
+            self.trackers.finish()
+            self.trackers = None
 
 
 def _summary(history: list[dict[str, float]]) -> dict[str, Any]:

@@ -45,15 +45,15 @@ class Starvation(NamedTuple):
     """Cross-entropy of the answers, independent of the run's own loss."""
     logit_gradient: Float[Tensor, "example head position"]
     """∂CE/∂ℓ_j of each training example."""
-    lipschitz: Float[Tensor, ""]
-    """Upper bound on how fast the logits change with h."""
-    value_norm: Float[Tensor, ""]
+    lipschitz: Float[Tensor, ""] | None
+    """Upper bound on how fast the logits change with h; None, as the other norms, where nothing is known about the network."""
+    value_norm: Float[Tensor, ""] | None
     """Upper bound on ‖W_V‖_op."""
     sensitivity: Float[Tensor, "example head position"] | None
     """s_j in ∂h/∂ℓ_j = s_j (v_j − h); α_j for softmax attention. None where ∂h/∂ℓ_j has another form: there is no bound then."""
-    interaction_gradient: Float[Tensor, "head d d"]
-    """∂CE/∂M of the mean cross-entropy."""
-    embedding_norm: Float[Tensor, ""]
+    interaction_gradient: Float[Tensor, "head d d"] | None
+    """∂CE/∂M of the mean cross-entropy; None where it is not known what queries and keys read."""
+    embedding_norm: Float[Tensor, ""] | None
     """max_j‖e_j‖."""
 
 

@@ -23,4 +23,5 @@ def norms(view: View) -> dict[str, Tensor]:
         "mlp_norm": mlp.norm(),
         **{f"norm_{name}": norm for name, norm in each.items()},
     }
-    return found if view.starvation is None else found | {"lipschitz": view.starvation.lipschitz}
+    lipschitz = None if view.starvation is None else view.starvation.lipschitz
+    return found if lipschitz is None else found | {"lipschitz": lipschitz}

@@ -21,9 +21,12 @@ def starvation(view: View) -> dict[str, Tensor]:
     seen, out = view.starvation, view.train.out
     gradient = seen.logit_gradient
     measured = gradient.abs()
-    gradients = {"grad_M": seen.interaction_gradient.norm(), "grad_logit": measured.amax()}
-    if seen.sensitivity is None:
+    gradients = {"grad_logit": measured.amax()}
+    if seen.interaction_gradient is not None:
+        gradients = {"grad_M": seen.interaction_gradient.norm(), **gradients}
+    if seen.sensitivity is None or seen.lipschitz is None:
         return gradients
+    assert seen.value_norm is not None and seen.embedding_norm is not None
     # CE rounds to 0 in float32 below about 1e-7 while the gradient does not: keep the bound above that rounding
     loss = seen.cross_entropy.clamp_min(torch.finfo(torch.float32).eps)
     heads = gradient.shape[1]

@@ -1,5 +1,5 @@
 """Models: one file per architecture, written for one run. The fleet adds the run axis."""
 
-from .base import Model, Neurons, Output, Parameter, models, overridden
+from .base import Model, Neurons, Output, Parameter, is_examplewise, models, overridden
 
-__all__ = ["Model", "Neurons", "Output", "Parameter", "models", "overridden"]
+__all__ = ["Model", "Neurons", "Output", "Parameter", "is_examplewise", "models", "overridden"]

@@ -42,7 +42,7 @@ class Parameter(NamedTuple):
     """Optimizers group by role, never by number of dimensions."""
     std: float
     """Standard deviation at initialisation."""
-    part: Literal["embed", "attention", "mlp", "readout"]
+    part: Literal["embed", "attention", "mlp", "readout", "norm"]
     """Part of the network it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
     mean: float = 0.0
     """Mean at initialisation."""
@@ -136,6 +136,9 @@ class Model(Settings):
     """Base of all models. One without attention needs `parameters`, `check_task` and `forward` alone."""
 
     has_attention: ClassVar[bool] = True
+    examplewise: ClassVar[bool] = False
+    """Whether the output of an example depends on no other example, so that a batch may be cut into blocks. A subclass states it
+    again: it may compute something else."""
 
     def __post_init__(self) -> None:
         """A part may be given by name, as in ``Transformer(attention="linear")``."""
@@ -149,6 +152,10 @@ class Model(Settings):
 
     def parameters(self, shape: Shape) -> dict[str, Parameter]:
         raise NotImplementedError
+
+    def positions_computed(self, shape: Shape) -> int:
+        """Positions of each example that `forward` computes separately from those of other examples."""
+        return 1
 
     def forward(
         self,
@@ -167,7 +174,7 @@ class Model(Settings):
         training         whether this pass is part of a training step: enables dropout and similar layers
         key              source of randomness, such as `key.uniform("dropout", shape)`: a function of the run's seed and the step.
                          Global randomness (torch.rand) is refused: a run could not be repeated
-        frozen           attention weights to use instead of the computed ones
+        frozen           attention weights to use instead of the computed ones, also [example head position]
         offset           added to the attention logits; its gradient at zero is ∂loss/∂ℓ_j
         detail           also return the fields of `Output` that are optional
         every_position   logits at every position, not at the query only
@@ -211,8 +218,8 @@ class Model(Settings):
         the end, and vmap is not needed."""
         raise NotImplementedError
 
-    def pools_heads(self, device: torch.device) -> bool:
-        """Whether the fused path has no use for the lookup plan of all heads."""
+    def forms_stream(self, device: torch.device) -> bool:
+        """Whether the fused path computes the residual stream first, and has no use for the lookup plan of all heads."""
         return False
 
     def lipschitz(self, weights: dict[str, Tensor]) -> Float[Tensor, ""]:
@@ -252,6 +259,18 @@ class Model(Settings):
     def init(self, shape: Shape, generator: Generator) -> dict[str, Tensor]:
         """Gaussian weights, drawn in the order of `parameters`."""
         return {name: p.draw(generator) for name, p in self.parameters(shape).items()}
+
+
+def is_examplewise(model: Model) -> bool:
+    """Whether a model computes every example by itself: it and its parts say so in their own class, and none of their methods
+    was changed after it was registered."""
+    parts = [
+        (type(getattr(model, name)), held.registry)
+        for name, held in type(model).component_fields().items()
+        if held.registry is not None
+    ]
+    every: list[tuple[type, Registry[Any]]] = [(type(model), models), *parts]
+    return all(vars(cls).get("examplewise", False) and not registry.patched(cls) for cls, registry in every)
 
 
 def overridden(model: Model) -> list[str]:

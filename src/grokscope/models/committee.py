@@ -32,6 +32,7 @@ class Committee(Model):
     """ε, the weight of the quadratic term in a unit."""
 
     has_attention: ClassVar[bool] = False
+    examplewise: ClassVar[bool] = True
 
     def check(self) -> None:
         require(self.width >= 1, "width", f"{self.width} is below 1")
@@ -45,6 +46,7 @@ class Committee(Model):
         return {"W": Parameter((shape.features, self.width), "matrix", 1.0, "mlp")}
 
     def forward(self, weights: dict[str, Tensor], inputs: Tensor, **how: Any) -> Output:
-        h = inputs @ weights["W"]
-        unit = h + 0.5 * self.epsilon * h * h
-        return Output(self.alpha * unit.mean(-1, keepdim=True))
+        W = weights["W"]
+        linear = inputs @ W.sum(1, keepdim=True)  # the sum of all units' h, without computing each
+        squares = (inputs @ W).square().sum(-1, keepdim=True)
+        return Output(self.alpha / self.width * (linear + 0.5 * self.epsilon * squares))

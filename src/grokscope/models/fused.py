@@ -78,16 +78,17 @@ class Fused(Tables):
         frozen: Tensor | None = None,
         reads: Plan | None = None,
     ) -> tuple[Tensor, Output]:
-        if self.pools_heads(labels.device):
+        values = None
+        if self._attends_by_hand(weights["W_E"], frozen):
+            *found, values = attend(weights, inputs)
+            seen = AtQuery(*(t.unsqueeze(-2) for t in found))
+        else:
             seen = self._attend(weights, inputs, frozen)
-            x = self._mixed(weights, self._pooled(weights, inputs, seen.attention))
+        if self.forms_stream(labels.device):
+            x = self._stream(weights, inputs, seen.attention, values)
             loss = readout_stream.mean_cross_entropy(x, *self._behind(weights, labels))
         else:
-            if self._attends_by_hand(weights["W_E"], frozen):
-                *found, values = attend(weights, inputs)
-                seen = AtQuery(*(t.unsqueeze(-2) for t in found))
-            else:
-                seen, values = self._attend(weights, inputs, frozen), self._values_with_query(weights, inputs)
+            values = self._values_with_query(weights, inputs) if values is None else values
             loss = mean_cross_entropy(*self._read_out(weights, values, seen, reads or inputs, labels), once=True)
         return loss, Output(self._deferred_logits(weights, inputs, frozen=frozen), *seen)
 
@@ -103,8 +104,8 @@ class Fused(Tables):
         detail: bool = False,
     ) -> Output:
         seen = self._attend(weights, inputs, frozen, offset)
-        if self.pools_heads(labels.device):
-            x = self._mixed(weights, self._pooled(weights, inputs, seen.attention))
+        if self.forms_stream(labels.device):
+            x = self._stream(weights, inputs, seen.attention)
             loss, correct = readout_stream.evaluate(x, *self._behind(weights, labels))
         else:
             values = self._values_with_query(weights, inputs)
@@ -139,19 +140,22 @@ class Fused(Tables):
         W_in, W_out, W_U = (weights[name] for name in ("W_in", "W_out", "W_U"))
         return W_in, W_out, W_U, labels, self.readout_scale, self._before_mlp
 
-    def pools_heads(self, device: torch.device) -> bool:
-        """Whether each head pools its own values, which W_O mixes afterwards: on a GPU a product costs less than look-ups of full
-        width for every head."""
-        return self.heads > 1 and usable_on(device)
+    def forms_stream(self, device: torch.device) -> bool:
+        """On a GPU: there a product with W_O costs less than look-ups of full width for every head."""
+        return usable_on(device)
 
-    def _pooled(self, weights: dict[str, Tensor], plan: Plan, attention: Tensor) -> Float[Tensor, "... example d"]:
-        """h of all heads, side by side."""
-        return pool_heads(self._table(weights, plan, weights["W_V"], "value"), attention, plan)
+    def _stream(
+        self, weights: dict[str, Tensor], plan: Plan, attention: Tensor, values: Tensor | None = None
+    ) -> Float[Tensor, "... example d"]:
+        """x = e_q + h, or e_q + h W_O of all heads side by side.
 
-    def _mixed(self, weights: dict[str, Tensor], pooled: Tensor) -> Float[Tensor, "... example d"]:
-        """x = e_q + h W_O"""
-        add = torch.baddbmm if pooled.ndim == 3 else torch.addmm
-        return add(self._query(weights).unsqueeze(-2), pooled, weights["W_O"])
+        values   v_j + e_q of one head, if they are known
+        """
+        if self.heads == 1:
+            return pool_heads(self._values_with_query(weights, plan) if values is None else values, attention, plan)
+        h = pool_heads(self._table(weights, plan, weights["W_V"], "value"), attention, plan)
+        add = torch.baddbmm if h.ndim == 3 else torch.addmm
+        return add(self._query(weights).unsqueeze(-2), h, weights["W_O"])
 
     @property
     def _before_mlp(self) -> Normalise | None:

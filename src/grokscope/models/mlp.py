@@ -45,6 +45,7 @@ class MLP(Model):
     """Units of each hidden layer where they differ, in place of `depth` and `width`; leave these at their defaults."""
 
     has_attention: ClassVar[bool] = False
+    examplewise: ClassVar[bool] = True
     HOST: ClassVar[tuple[str, ...]] = ("kappa",)
 
     def check(self) -> None:
@@ -86,9 +87,8 @@ class MLP(Model):
         x, drop = inputs, Dropout(self.dropout, training, key)
         last = len(self.hidden) + 1
         for layer in range(1, last + 1):
-            x = x @ weights[f"W_{layer}"]
-            if self.biases:
-                x = x + weights[f"b_{layer}"]
+            W, b = weights[f"W_{layer}"], weights.get(f"b_{layer}")
+            x = x @ W if b is None else torch.addmm(b, x, W)
             if layer < last:
-                x = drop(torch.relu(x), layer)
+                x = drop(torch.relu_(x), layer)
         return Output(x)

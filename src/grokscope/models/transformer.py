@@ -93,6 +93,7 @@ class Transformer(Fused, Bounded):
     dropout: float = setting(0.0, since=2)
     """Fraction of the MLP's hidden units that is set to 0 at random, in every layer and training step."""
 
+    examplewise: ClassVar[bool] = True
     HOST: ClassVar[tuple[str, ...]] = ("init_scale",)
 
     def check(self) -> None:
@@ -142,10 +143,16 @@ class Transformer(Fused, Bounded):
         every_position: bool = False,
     ) -> Output:
         drop = Dropout(self.dropout, training, key)
-        if self.scope == "query" or (self.layers == 1 and not every_position):
-            # of one causal layer, only the query's attention reaches the answer
+        if self._reads_query_only(every_position):
             return self._query_only(weights, inputs, frozen, offset, detail, drop)
         return self._causal(weights, inputs, frozen, offset, detail, every_position, drop)
+
+    def _reads_query_only(self, every_position: bool) -> bool:
+        """Of one causal layer, only the query's attention reaches the answer."""
+        return self.scope == "query" or (self.layers == 1 and not every_position)
+
+    def positions_computed(self, shape: Shape) -> int:
+        return 1 if self._reads_query_only(shape.every_position) else shape.length
 
     def _query_only(
         self,
@@ -193,7 +200,7 @@ class Transformer(Fused, Bounded):
             logits = self._compare(q, k, own, back[reading], back)
             if last and offset is not None:
                 logits = torch.cat([logits[:, :, :-1], logits[:, :, -1:] + offset.unsqueeze(2)], 2)
-            instead = frozen.unsqueeze(1) if last and frozen is not None else None
+            instead = frozen.unsqueeze(frozen.ndim - 1) if last and frozen is not None else None
             later = back < back[reading, None] if causal else None
             log_attention, attention = self.attention.weigh(logits, later, instead)
             pooled = weighted_sum(attention, v)

@@ -11,24 +11,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.nn.functional as F
 
-from .lookup import Plan, _pool_forward, _pool_weight_backward, _row_sums
 from .normalise import Normalise
 from .triton import usable_on
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-def loss_and_gradients(
-    values: Tensor, attention: Tensor, plan: Plan, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor,
-    scale: float, norm: Normalise | None,
-) -> tuple[Tensor, ...]:  # fmt: skip
-    """As `ops.readout_loss.loss_and_gradients`."""
-    (values,) = _operands(values)
-    x = _pool_forward(values, attention, plan.row)
-    loss, to_x, *rest = stream_loss(x, W_in, W_out, W_U, labels, scale, norm)
-    to_values = _row_sums(to_x, plan, attention, plan.row.shape[-1])
-    return loss, to_values, _pool_weight_backward(to_x, values, plan.row), *rest
 
 
 def stream_loss(
@@ -48,21 +35,10 @@ def stream_loss(
     return losses.mean(1), _to_x(to_y, to_hidden, W_in, z, slope, norm), to_in, to_out, to_U
 
 
-def evaluate_readout(
-    values: Tensor, attention: Tensor, plan: Plan, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor,
-    scale: float, norm: Normalise | None, wanted: bool,
-) -> tuple[Tensor, ...]:  # fmt: skip
-    """As `ops.readout_eval`: cross-entropies, correct answers and, if wanted, the gradient on attention."""
-    (values,) = _operands(values)
-    x = _pool_forward(values, attention, plan.row)
-    found = evaluate_stream(x, W_in, W_out, W_U, labels, scale, norm, wanted)
-    return (*found[:2], _pool_weight_backward(found[2], values, plan.row)) if wanted else found
-
-
 def evaluate_stream(
     x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None, wanted: bool
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """The same from x, with the gradient on x."""
+    """Cross-entropies, correct answers and, if wanted, the gradient of the former on x."""
     x, W_in, W_out, W_U = _operands(x, W_in, W_out, W_U)
     classes, W_U = W_U.shape[-1], _aligned(W_U)
     z, slope, hidden, y = _forward(x, W_in, W_out, norm)

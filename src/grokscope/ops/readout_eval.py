@@ -1,4 +1,4 @@
-"""Evaluation of the residual readout: the cross-entropy of every answer and whether it is correct, without storing the logits.
+"""Evaluation of the residual readout on a CPU: cross-entropy of every answer and whether it is correct, without storing the logits.
 
 The same network as in `readout_loss.py`, for measuring instead of training: a loss per example, and the gradient of their sum
 on the attention weights alone, which is what Lemma 5.1 bounds.
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..shapes import Float, Int
-from . import readout_batched
 from .lookup import Plan, _batched, _pool_forward, _pool_weight_backward
 from .normalise import Normalise
-from .readout_loss import FirstLayer, on_chip
+from .readout_loss import FirstLayer
 from .team import block_bounds, each_block
 
 if TYPE_CHECKING:
@@ -46,12 +45,6 @@ def _evaluated(
     plan: Plan, labels: Tensor, scale: float, norm: Normalise | None, wanted: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Of stacked runs: cross-entropies, correct answers, and the gradient on attention if it is wanted."""
-    if on_chip(values, W_U, norm):
-        from .triton.readout import evaluate_readout as on_gpu
-
-        return on_gpu(values, attention, plan, W_in, W_out, W_U, labels, scale, wanted)
-    if values.is_cuda:
-        return readout_batched.evaluate_readout(values, attention, plan, W_in, W_out, W_U, labels, scale, norm, wanted)
     loss, correct = (values.new_empty(labels.shape) for _ in range(2))
     to_attention = torch.empty_like(attention) if wanted else None
     for run in range(len(labels)):

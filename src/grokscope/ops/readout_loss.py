@@ -1,4 +1,4 @@
-"""Readout loss: from attention weights to the mean cross-entropy of the residual readout, with gradients, in one operation.
+"""Readout loss on a CPU: from attention to the mean cross-entropy of the residual readout, with gradients, in one operation.
 
 x = Σ_j α_j values[row_j];  hidden = relu(N(x) W_in) with a norm N or none;  y = x + hidden W_out;  logits = scale · y W_U;
 the mean over the examples of −log softmax(logits)_label.
@@ -15,7 +15,6 @@ import torch
 import torch.nn.functional as F
 
 from ..shapes import Float, Int, checked
-from . import readout_batched
 from .lookup import Plan, _batched, _pool_forward, _pool_weight_backward, _row_sums
 from .normalise import Normalise
 from .team import block_bounds, each_block
@@ -57,18 +56,6 @@ class FirstLayer:
     ) -> Float[Tensor, "example hidden"]:
         hidden = torch.mm(z, self.W_in) if self.table is None else _pool_forward(self.table, attention, row)
         return hidden.relu_()
-
-
-def on_chip(values: Tensor, W_U: Tensor, norm: Normalise | None) -> bool:
-    """Whether `ops/triton/readout.py` can compute this network: narrow, without a norm, with rounded products."""
-    if not values.is_cuda or norm is not None:
-        return False
-    bf16 = torch.is_autocast_enabled("cuda")
-    if not bf16 and torch.get_float32_matmul_precision() == "highest":
-        return False
-    from .triton.readout import fits
-
-    return fits(values.shape[-1], W_U.shape[-1], "bf16" if bf16 else "tf32", values.device)
 
 
 class _Runs(NamedTuple):
@@ -132,12 +119,6 @@ def loss_and_gradients(
 ) -> tuple[Tensor, ...]:
     """The loss of each run and its gradients: values, attention, W_in, W_out, W_U. All tensors are stacked, the plan's too;
     each run's rows are counted within its own table."""
-    if on_chip(values, W_U, norm):
-        from .triton.readout import loss_and_gradients as on_gpu
-
-        return on_gpu(values, attention, plan, W_in, W_out, W_U, labels, scale)
-    if values.is_cuda:
-        return readout_batched.loss_and_gradients(values, attention, plan, W_in, W_out, W_U, labels, scale, norm)
     runs = _Runs(values, attention, W_in, W_out, W_U, *plan, labels)
     new = [t.new_empty(t.shape) for t in (values, attention, W_in, W_out, W_U)]
     found = _Found(values.new_empty(len(labels)), *new)

@@ -1,7 +1,7 @@
-"""Readout loss and evaluation from the residual stream x on a GPU, for models whose x is more than a weighted look-up: several
-heads that W_O mixes.
+"""Readout loss and evaluation from the residual stream x, on a GPU.
 
-The network behind x is that of `readout_loss.py`; the gradient on x is passed on to autograd.
+The network behind x is that of `readout_loss.py`. x itself is a weighted look-up of values (`lookup.pool_heads`), or several of
+them mixed by W_O; autograd takes the gradient on x from there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from ..shapes import Float, Int
 from . import readout_batched
 from .lookup import _batched
 from .normalise import Normalise
-from .readout_loss import on_chip
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,6 +57,18 @@ def loss_and_gradients(
 
         return on_gpu(x, W_in, W_out, W_U, labels, scale)
     return readout_batched.stream_loss(x, W_in, W_out, W_U, labels, scale, norm)
+
+
+def on_chip(x: Tensor, W_U: Tensor, norm: Normalise | None) -> bool:
+    """Whether `ops/triton/readout.py` can compute this network: narrow, without a norm, with rounded products."""
+    if not x.is_cuda or norm is not None:
+        return False
+    bf16 = torch.is_autocast_enabled("cuda")
+    if not bf16 and torch.get_float32_matmul_precision() == "highest":
+        return False
+    from .triton.readout import fits
+
+    return fits(x.shape[-1], W_U.shape[-1], "bf16" if bf16 else "tf32", x.device)
 
 
 class _Loss(torch.autograd.Function):

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from itertools import count
 
 import torch
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 
 class Team:
@@ -39,7 +40,8 @@ class Team:
 
     def each(self, work: Callable[[int], None], blocks: int) -> None:
         """Call `work(0)` … `work(blocks − 1)`, in any order and thread, without autograd. No two calls write to the same memory."""
-        helpers = self._reserve_idle(blocks - 1) if self._pool else 0
+        # a dispatch mode (such as a FLOP counter) sees the operations of the calling thread alone
+        helpers = self._reserve_idle(blocks - 1) if self._pool and not is_in_torch_dispatch_mode() else 0
         if not helpers:
             for block in range(blocks):
                 work(block)

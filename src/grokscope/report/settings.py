@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..config import RunConfig, read_stored, readable_settings
+from ..config.watched import MEANINGS, is_watched
 from ..describe import meanings
 from ..errors import StoreError
 from ..settings import flatten
@@ -51,6 +52,8 @@ def read_settings(runs: Sequence[RunInfo]) -> ReadSettings:
 def _read(run: RunInfo) -> tuple[RunConfig | None, dict[str, Any], list[str]]:
     notes: list[str] = []
     config = None
+    if is_watched(run.config):
+        return None, dict(run.config), notes
     try:
         config = read_stored(run.config, run.id, notify=notes.append)
     except StoreError as error:
@@ -68,7 +71,7 @@ def _named(ids: Sequence[str]) -> str:
 def settings_table(settings: ReadSettings) -> list[Setting]:
     """Every setting with its values and meaning."""
     flat = [flatten(values) for values in settings.values]
-    docs: dict[str, str] = {}
+    docs = dict(MEANINGS) if any(map(is_watched, settings.values)) else {}
     for config in {_structure(config): config for config in settings.configs if config}.values():
         docs |= meanings(config)
     rows = []

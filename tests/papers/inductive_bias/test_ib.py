@@ -29,7 +29,7 @@ def results_of(runs=None, curves=None, **probes):
 
 
 def ruling_of(experiment, claim, results):
-    return next(own for own in find_experiment(experiment).claims if own.name == claim).ruling(results)
+    return next(own for own in find_experiment(experiment).claims if own.name == claim).rule(results)
 
 
 # ── settings ─────────────────────────────────────────────────────────────────────────────────────────────────

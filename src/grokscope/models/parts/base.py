@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import torch
 
@@ -37,6 +37,9 @@ class Sizes(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Part(Settings):
     """Base of all parts. Methods are given the weights of one layer under the names of the first (``W_Q``, not ``W_Q.1``)."""
+
+    examplewise: ClassVar[bool] = False
+    """As `Model.examplewise`."""
 
     def parameters(self, sizes: Sizes) -> dict[str, Parameter]:
         """The weights that belong to this part, in each layer; a part may have none."""

@@ -1,4 +1,4 @@
-"""From attention weights to the mean cross-entropy and all its gradients, for many runs, with the hidden layer on chip.
+"""From the residual stream x to the mean cross-entropy and all its gradients, for many runs, with the hidden layer on chip.
 
 Two kernels process the examples in blocks. The first computes the loss and the gradient on y, the input of the unembedding;
 the second computes the backward pass of the MLP. Neither stores the hidden layer: the second recomputes it, which costs a
@@ -17,12 +17,8 @@ import triton
 import triton.language as tl
 from triton.runtime.errors import OutOfResources
 
-from .lookup import pool_forward, pool_weight_backward, row_sums
-
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from ..lookup import Plan
 
 WIDTHS = (16, 32, 64)
 """Widths d whose sums fit into the registers."""
@@ -50,25 +46,6 @@ def fits(d: int, classes: int, precision: str, device: torch.device) -> bool:
     return d in WIDTHS and (6 if precision == "bf16" else 12) * d * _columns(classes) <= shared
 
 
-def loss_and_gradients(
-    values: Tensor,
-    attention: Tensor,
-    plan: Plan,
-    W_in: Tensor,
-    W_out: Tensor,
-    W_U: Tensor,
-    labels: Tensor,
-    scale: float,
-) -> tuple[Tensor, ...]:
-    """The mean cross-entropy of each run, and its gradient on values, attention, W_in, W_out and W_U (see ops/readout_loss.py)."""
-    (values,) = _rounded(values)
-    x = pool_forward(values, attention, plan.row)
-    loss, to_x, *rest = stream_loss(x, W_in, W_out, W_U, labels, scale)
-    to_attention = pool_weight_backward(to_x, values, plan.row)
-    to_values = row_sums(to_x, plan.order, plan.starts, attention, plan.row.shape[-1])
-    return loss, to_values, to_attention, *rest
-
-
 def stream_loss(
     x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float
 ) -> tuple[Tensor, ...]:
@@ -78,28 +55,11 @@ def stream_loss(
     return losses.mean(1), *_backward(x, to_y, W_in, W_out), to_U
 
 
-def evaluate_readout(
-    values: Tensor,
-    attention: Tensor,
-    plan: Plan,
-    W_in: Tensor,
-    W_out: Tensor,
-    W_U: Tensor,
-    labels: Tensor,
-    scale: float,
-    wanted: bool,
-) -> tuple[Tensor, ...]:
-    """The cross-entropy of each answer, whether it is correct and, if wanted, the gradient of the former on attention (see
-    ops/readout_eval.py)."""
-    (values,) = _rounded(values)
-    found = evaluate_stream(pool_forward(values, attention, plan.row), W_in, W_out, W_U, labels, scale, wanted)
-    return (*found[:2], pool_weight_backward(found[2], values, plan.row)) if wanted else found
-
-
 def evaluate_stream(
     x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, wanted: bool
 ) -> tuple[Tensor, ...]:
-    """The same with the gradient on x (see ops/readout_stream.py)."""
+    """The cross-entropy of each answer, whether it is correct and, if wanted, the gradient of the former on x (see
+    ops/readout_stream.py)."""
     x, W_in, W_out, W_U = _rounded(x, W_in, W_out, W_U)
     losses, correct, to_y, _ = _forward(x, W_in, W_out, W_U, labels, scale, scale, wanted)
     return (losses, correct, _backward(x, to_y, W_in, W_out, sums=False)[0]) if wanted else (losses, correct)

@@ -63,7 +63,7 @@ experiment(
     seeds=20,
     parts=list(WHERE),
     quick=QUICK,
-    quick_arms={f"q = 4, wd {wd:g}": {"epochs": 3000} for wd in (0.5, 1.0, 2.0, 3.0)},
+    quick_arms={f"q = 4, wd {wd:g}": {"epochs": 1500} for wd in (0.5, 1.0, 2.0, 3.0)},
     quick_seeds=2,
     claims=[
         Claim(

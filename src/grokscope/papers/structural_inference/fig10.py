@@ -64,7 +64,6 @@ experiment(
     quick_arms={
         f"q = 16, {task}, {prior}": settings
         for task, settings in {
-            "multiplication": {"task.p": 37, "task.train_fraction": 0.7},
             "three operands": {"task.p": 11, "task.train_fraction": 0.7, "epochs": 2000},
             "S3": {},
         }.items()

@@ -16,7 +16,7 @@ ARMS |= {f"radius {r:g}, adversarial": {**matched(r), **PRIOR["adversarial"]} fo
 ARMS |= {f"radius {r:g}, no prior": {**matched(r), **PRIOR["no prior"]} for r in (22.5, 27.5)}
 ARMS["weight decay, oracle"] = {"optim.weight_decay": 1.0, **PRIOR["oracle"]}
 FEW = {"radius 15, oracle": {"constraint.norm": 12.0}, "radius 25, oracle": {"constraint.norm": 20.0}}
-FEW |= {"radius 40, oracle": {"constraint.norm": 32.0}, "weight decay, oracle": {}}
+FEW |= {"weight decay, oracle": {}}
 
 experiment(
     name="si-fig2-radius",

@@ -63,9 +63,7 @@ experiment(
     seeds=20,
     parts=list(WHERE),
     quick=QUICK,
-    quick_arms=kept(
-        f"q = 16, {arm}" for arm in ("no prior", "β = 0.003", "β = 0.01", "β = 0.03", "β = 0.1", "β = 0.3", "β = 1")
-    ),
+    quick_arms=kept(f"q = 16, {arm}" for arm in ("no prior", "β = 0.01", "β = 0.03", "β = 0.1", "β = 0.3")),
     claims=[
         Claim(
             name="accelerates",

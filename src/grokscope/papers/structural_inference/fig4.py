@@ -42,7 +42,7 @@ experiment(
     seeds=20,
     parts=list(REGIMES),
     quick=QUICK,
-    quick_arms=quick_regime(ARMS, {"dense, 10,000 epochs": {"epochs": 1500}}),
+    quick_arms=quick_regime(ARMS, {"dense, 10,000 epochs": {"epochs": 1300}}),
     claims=[
         Claim(
             name="matches",

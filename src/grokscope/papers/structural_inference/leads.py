@@ -17,6 +17,7 @@ import pandas as pd
 
 from ...analysis.pairs import hodges_lehmann, sign_flip, signed_ranks
 from ...analysis.shares import p_share_above
+from ...experiments import power
 from ...experiments.base import Case, Effect
 from ...experiments.clauses import say_share
 from ...experiments.clocks import NotRunError
@@ -102,5 +103,6 @@ class Leads(Rule):
             test="circular cross-correlation of falls, time-shift null, signed ranks of lags",
             seeds=len(locked),
             blocked=blocked,
+            simulated=power.of_difference(len(locked)) if len(locked) else None,
         )
         return [found]

@@ -7,6 +7,9 @@ import shutil
 
 import pytest
 
+from grokscope.papers.structural_inference.audit.probe import audit_table
+from grokscope.run import StoredRun
+
 TINY = [
     *("--set", "task.p=5", "--set", "task.alphabet=3", "--set", "task.train_fraction=0.6"),
     *("--set", "model.d=8", "--set", "model.d_mlp=16", "--set", "epochs=30", "--set", "log.every=5"),
@@ -55,6 +58,17 @@ def test_audit_as_json(run, trained):
         assert theorem["gamma"] == pytest.approx(theorem["c"] / theorem["lipschitz_upper"] / theorem["delta_emb"])
         assert theorem["pair_least"] >= theorem["gamma"]
         assert theorem["exhaustive"] is True
+
+
+def test_the_audit_as_a_probe_has_a_row_per_statement(run, trained, tmp_path):
+    stored = StoredRun.find(tmp_path / "runs", trained[0])
+    table = audit_table(stored).set_index("number")
+    (found,) = json.loads(run("audit", trained[0], "--json")[1])
+    assert list(table.index) == [s["number"] for s in found["statements"]]
+    assert list(table["verdict"]) == [s["verdict"] for s in found["statements"]]
+    assert (table["epoch"] == 30).all()
+    theorem = json.loads(table["numbers"]["Thm 4.3"])
+    assert theorem["gamma"] == next(s for s in found["statements"] if s["number"] == "Thm 4.3")["numbers"]["gamma"]
 
 
 def test_a_page_with_json_prints_json_alone(run, trained, tmp_path):

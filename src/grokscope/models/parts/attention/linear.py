@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Linear(Attention):
     """α_j ∝ relu(ℓ_j); uniform where every logit is negative."""
+
+    examplewise: ClassVar[bool] = True
 
     def normalise(self, logits: Tensor, hidden: Tensor | None) -> tuple[Tensor, Tensor]:
         positive = torch.relu(logits) + TINY

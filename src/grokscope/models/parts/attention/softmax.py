@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Softmax(Attention):
     """α = softmax(ℓ/τ)."""
+
+    examplewise: ClassVar[bool] = True
 
     temperature: float = setting(1.0, since=2)
     """Temperature τ; a large value spreads attention evenly."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class GELU(FeedForward):
     """gelu(x W_in) W_out, with gelu(z) = z Φ(z)."""
 
+    examplewise: ClassVar[bool] = True
     slope: ClassVar[float] = 1.13
     """The derivative is largest at z = √2: Φ(√2) + √2 φ(√2) = 1.1289 …"""
 

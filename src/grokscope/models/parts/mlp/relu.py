@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class ReLU(FeedForward):
     """relu(x W_in) W_out."""
+
+    examplewise: ClassVar[bool] = True
 
     def activation(self, x: Tensor) -> Tensor:
         return torch.relu(x)

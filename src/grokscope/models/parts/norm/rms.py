@@ -17,6 +17,7 @@ class RMSNorm(Norm):
     """Mean square 1."""
 
     has_bias: ClassVar[bool] = False
+    examplewise: ClassVar[bool] = True
 
     def centred(self, x: Tensor) -> Tensor:
         return x

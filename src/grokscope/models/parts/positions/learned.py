@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ...base import Parameter
 from ..base import Sizes
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Learned(PositionEncoding):
     """e_j = E[token_j] + P[j], with one vector per position."""
+
+    examplewise: ClassVar[bool] = True
 
     def parameters(self, sizes: Sizes) -> dict[str, Parameter]:
         std = sizes.init_scale / math.sqrt(sizes.d)

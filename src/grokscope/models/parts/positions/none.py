@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .base import PositionEncoding, position_encodings
 
@@ -11,3 +12,5 @@ from .base import PositionEncoding, position_encodings
 @dataclass(frozen=True, kw_only=True)
 class NoPositions(PositionEncoding):
     """No position encoding: with `scope = "query"` the order of the tokens before the query makes no difference."""
+
+    examplewise: ClassVar[bool] = True

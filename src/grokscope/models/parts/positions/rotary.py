@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Rotary(PositionEncoding):
     """Coordinates i and i + width/2 are rotated together, by base^(−2i/width) per position: logits depend on distances alone."""
+
+    examplewise: ClassVar[bool] = True
 
     base: float = 10_000.0
     """The slowest pair of coordinates rotates about this many times slower than the fastest."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class Minimal(Readout):
     """logits = MLP(h)."""
 
+    examplewise: ClassVar[bool] = True
     residual: ClassVar[bool] = False
 
     def joined(self, stream: Tensor, h: Tensor) -> Tensor:

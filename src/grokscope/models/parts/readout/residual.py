@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ....theory import residual_lipschitz
 from ...base import Parameter
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Residual(Readout):
     """x = e_q + h, logits = (x + MLP(x)) W_U."""
+
+    examplewise: ClassVar[bool] = True
 
     def parameters(self, sizes: Sizes) -> dict[str, Parameter]:
         std = sizes.init_scale / math.sqrt(sizes.d)

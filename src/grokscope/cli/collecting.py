@@ -1,0 +1,153 @@
+"""Results of experiments, collected in other processes while later runs train.
+
+An experiment is collected as soon as its last run is finished: probes and pictures take minutes for many experiments, and what was
+collected stays when the command is interrupted. On one or two cores, which training needs, everything is collected afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import StoreError
+
+if TYPE_CHECKING:
+    from ..config import RunConfig
+    from ..experiments import Experiment
+    from ..experiments.base import Scale
+    from ..store import RunInfo
+    from ..store.results import Results
+
+PROCESSES = 8
+"""Most processes that collect."""
+LOOK = 1.0
+"""Seconds between two looks at the runs."""
+
+
+def collected(experiment: Experiment, scale: Scale, arms: Iterable[str], own: list[tuple[str, RunInfo]]) -> Results:
+    """The results of one experiment.
+
+    arms   all that were requested
+    own    the runs that were trained, with their arms
+    """
+    from .. import __version__
+    from ..analysis import DEFAULT
+    from ..experiments.collect import probe_tables, run_rows, training_totals
+    from ..experiments.diverged import NOT_TRAINED
+    from ..experiments.frozen import COMMIT, RULES, current_commit, rule_hashes
+    from ..store.results import Results
+
+    names, runs = [arm for arm, _ in own], [run for _, run in own]
+    lost = [arm for arm in dict.fromkeys(arms) if arm not in names]
+    table, curves = run_rows(runs, names, DEFAULT, experiment.thresholds, experiment.collected)
+    about = {
+        "experiment": experiment.name,
+        "scale": scale,
+        "version": __version__,
+        "device": runs[0].manifest.get("device", ""),
+        "criterion": DEFAULT.to_dict(),
+        COMMIT: current_commit(),
+        RULES: rule_hashes(experiment),
+        **training_totals(table),
+        **({NOT_TRAINED: lost} if lost else {}),
+    }
+    return Results(about, table, curves, probe_tables(experiment.probes, runs, names))
+
+
+class Collector:
+    """Watches the runs of experiments."""
+
+    def __init__(self, scale: Scale, runs: Path, results: Path):
+        self.scale, self.runs, self.results = scale, runs, results
+        self._waiting: dict[str, list[tuple[str, RunConfig]]] = {}
+        """The experiments whose runs are not all finished."""
+        self._left: dict[str, list[RunConfig]] = {}
+        """Their runs that were not found finished yet."""
+        self._begun: dict[str, Future[None]] = {}
+        self._pool: ProcessPoolExecutor | None = None
+
+    @contextmanager
+    def watching(self, asked: dict[str, list[tuple[str, RunConfig]]]) -> Iterator[None]:
+        """Context in which runs are trained."""
+        cores = os.cpu_count() or 1
+        if cores < 3 or not asked:
+            yield
+            return
+        from ..loading import loaded_files
+
+        self._waiting = dict(asked)
+        self._left = {name: [config for _, config in own] for name, own in asked.items()}
+        files = [Path(file["path"]) for file in loaded_files()]
+        self._pool = ProcessPoolExecutor(
+            min(PROCESSES, cores // 2), mp_context=get_context("spawn"), initializer=_begin, initargs=(files,)
+        )
+        ended = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(ended,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            self._pool.shutdown()
+
+    def has(self, name: str) -> bool:
+        """Whether the results of an experiment were collected and saved; prints what went wrong if not."""
+        if name not in self._begun:
+            return False
+        if (error := self._begun[name].exception()) is None:
+            return True
+        print(f"{name}: collected once more, since it failed beside training ({error})", file=sys.stderr)
+        return False
+
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(LOOK):
+            for name, own in tuple(self._waiting.items()):
+                left = self._left[name]
+                while left and self._finished(left[-1]):
+                    left.pop()
+                if not left and self._pool is not None:
+                    del self._waiting[name]
+                    ids = [(arm, config.id) for arm, config in own]
+                    self._begun[name] = self._pool.submit(_collect, name, self.scale, ids, self.runs, self.results)
+
+    def _finished(self, config: RunConfig) -> bool:
+        from ..launch.remaining import finished_as_requested
+
+        path = self.runs / config.id
+        try:
+            return path.exists() and finished_as_requested(path, config)
+        except StoreError:
+            return False
+
+
+def _begin(files: list[Path]) -> None:
+    """In a process that collects: the user's own entries, and nothing on a GPU."""
+    from ..loading import load_file
+
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that trains decides
+    for file in files:
+        load_file(file)
+
+
+def _collect(name: str, scale: Scale, ids: list[tuple[str, str]], runs: Path, results: Path) -> None:
+    from ..experiments.base import find_experiment
+    from ..experiments.drawing import drawn_pictures
+    from ..figures import save
+    from ..store import read_run
+    from ..store.results import save_results
+
+    experiment = find_experiment(name)
+    kept = collected(experiment, scale, [arm for arm, _ in ids], [(arm, read_run(runs / id)) for arm, id in ids])
+    folder = save_results(results, kept)
+    for drawn in drawn_pictures(experiment, kept):
+        save(drawn.figure, folder / f"{name}-{drawn.file}")

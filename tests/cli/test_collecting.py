@@ -1,0 +1,75 @@
+"""Results that are collected in other processes while runs train are those that would be collected afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from grokscope import train_all
+from grokscope.cli import collecting
+from grokscope.cli.collecting import Collector, collected
+from grokscope.experiments.base import find_experiment
+from grokscope.store import read_run
+from grokscope.store.results import load_results
+
+NAME = "si-fig1"
+
+
+@pytest.fixture
+def asked(tiny):
+    return [(arm, replace(tiny, seed=seed)) for arm, seed in (("one", 0), ("two", 1), ("two", 2))]
+
+
+@pytest.fixture(autouse=True)
+def cores(monkeypatch):
+    monkeypatch.setattr(collecting.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(collecting, "LOOK", 0.01)
+
+
+def train(asked, folder):
+    train_all([config for _, config in asked], runs=folder / "runs", device="cpu")
+
+
+def test_collected_beside_training(asked, tmp_path):
+    collector = Collector("quick", tmp_path / "runs", tmp_path / "results")
+    with collector.watching({NAME: asked}):
+        train(asked, tmp_path)
+        while not collector._begun:  # training is longer, except here
+            collecting.threading.Event().wait(0.01)
+    assert collector.has(NAME)
+    found = load_results(tmp_path / "results", NAME, "quick")
+    own = [(arm, read_run(tmp_path / "runs" / config.id)) for arm, config in asked]
+    wanted = collected(find_experiment(NAME), "quick", [arm for arm, _ in asked], own)
+    pd.testing.assert_frame_equal(found.runs, wanted.runs, check_dtype=False)
+    assert list(found.runs["arm"]) == ["one", "two", "two"]
+    assert list((tmp_path / "results" / NAME / "quick").glob("*.png"))
+
+
+def test_not_before_the_last_run_is_finished(asked, tmp_path):
+    collector = Collector("quick", tmp_path / "runs", tmp_path / "results")
+    longer = [(arm, replace(config, epochs=config.epochs + 5)) for arm, config in asked]
+    with collector.watching({NAME: longer}):
+        train(asked, tmp_path)  # stored with another last epoch than requested
+    assert not collector.has(NAME)
+    assert load_results(tmp_path / "results", NAME, "quick") is None
+
+
+def test_a_failure_is_said_and_left_to_the_end(asked, tmp_path, capsys):
+    (tmp_path / "results").write_text("not a folder")
+    collector = Collector("quick", tmp_path / "runs", tmp_path / "results")
+    with collector.watching({NAME: asked}):
+        train(asked, tmp_path)
+        while not collector._begun:
+            collecting.threading.Event().wait(0.01)
+    assert not collector.has(NAME)
+    assert capsys.readouterr().err.startswith(f"{NAME}: collected once more, since it failed beside training (")
+
+
+def test_one_or_two_cores_are_left_to_training(asked, tmp_path, monkeypatch):
+    monkeypatch.setattr(collecting.os, "cpu_count", lambda: 2)
+    collector = Collector("quick", tmp_path / "runs", tmp_path / "results")
+    with collector.watching({NAME: asked}):
+        train(asked, tmp_path)
+    assert not collector.has(NAME) and not (tmp_path / "results").exists()
