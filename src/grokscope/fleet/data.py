@@ -23,9 +23,7 @@ AtBranch = Callable[["Examples"], "Tensor"]
 """Returns the attention of the network that a run branched from."""
 
 
-def lane_data(
-    config: RunConfig, target: Tensor | None = None, at_branch: AtBranch | None = None
-) -> tuple[Batch, ...]:
+def lane_data(config: RunConfig, target: Tensor | None = None, at_branch: AtBranch | None = None) -> tuple[Batch, ...]:
     """Training and test batch, and that of the examples set aside for validation, if any.
 
     target      replaces the prior's own target on the training set (a teacher's attention)
