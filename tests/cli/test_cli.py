@@ -37,6 +37,7 @@ COMMANDS = [
     "audit",
     "probe",
     "rm",
+    "tag",
 ]
 
 

@@ -26,11 +26,15 @@ COMMANDS = {
         "forecast",
         "Forecast whether and when runs will generalise, from what is known on their plateau; score the predictors.",
     ),
-    "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
+    "runs": ("look", "List the stored runs: what tells them apart, status, when they memorised, when they grokked."),
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
     "report": (
         "look",
         "Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.",
+    ),
+    "tag": (
+        "tag",
+        "Give stored runs a name and tags; `runs --where name=…` and `--where tag=…` select by them.",
     ),
     "rm": (
         "remove",

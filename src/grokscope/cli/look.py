@@ -15,7 +15,8 @@ from ..settings import flatten
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
 from .choice import EPILOG, choose_runs, progress_bar
 from .printing import to_json
-from .run_table import as_objects, matches, table_of_runs
+from .run_table import as_objects, check_one_format, table_of_runs
+from .selection import select_runs
 
 if TYPE_CHECKING:
     from ..analysis import Criterion
@@ -81,30 +82,47 @@ def runs(
     folder: Runs = Path("runs"),
     where: Where = None,
     status: Status = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="A,B,C",
+            help="Show these columns: any setting, such as `prior.beta` or `beta`, and those of `grokscope list columns`.",
+        ),
+    ] = None,
+    sort: Annotated[
+        str, typer.Option("--sort", metavar="COLUMN", help="Sort by a column; `--sort -test` puts the largest first.")
+    ] = "",
     threshold: Threshold = 0.99,
     clock: Clock = "held",
     window: Window = 100,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the stored runs: status, when they memorised, when they grokked.
+    """List the stored runs: what tells them apart, status, when they memorised, when they grokked.
 
     The times are those at which train and test accuracy met the criterion of `--threshold`, `--clock` and `--window`. "Never"
-    is said only of a run that was trained to its last epoch.
+    is said only of a run that was trained to its last epoch. On a terminal, columns that do not fit are left out and named; in a
+    pipe nothing is.
+
+        grokscope runs --where task=modular --sort t_grok
+
+        grokscope runs --columns run,name,beta,t_grok --csv > runs.csv
     """
     from ..store import list_runs
 
+    check_one_format(csv=as_csv, json=as_json)
     criterion = parse_criterion(threshold, clock, window)
     check_status(status)
     wanted = parse_sets(where, "--where")
+    chosen = [name.strip() for name in (columns or "").split(",") if name.strip()]
     with no_collection():
-        found = [run for run in list_runs(folder) if status in (None, run.status)]
-        if wanted:
-            # Whether a damaged run has the settings is unknown: it is listed, so that it does not vanish.
-            found = [run for run in found if run.problem or matches(run, wanted)]
+        found = select_runs(list_runs(folder), wanted, keep_damaged=True)
+        found = [run for run in found if status in (None, run.status)]
         if as_json:
             print(to_json(as_objects(found, criterion)))
         else:
-            table_of_runs(found, criterion)
+            table_of_runs(found, criterion, columns=chosen, sort=sort, as_csv=as_csv)
 
 
 @app.command(epilog=EPILOG)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import Again, Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
+from .app import Again, Device, Json, Lanes, Name, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
 from .printing import to_json
 from .session import command_line, print_stats, stop_here_if_interrupted, train_and_show
 
@@ -95,6 +95,7 @@ def train(
     ] = None,
     loss: Annotated[str | None, typer.Option(help="Name of the loss.")] = None,
     seeds: Seeds = "1",
+    name: Name = None,
     runs: Runs = Path("runs"),
     device: Device = "auto",
     lanes: Lanes = None,
@@ -122,7 +123,7 @@ def train(
     chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
     config = read_config(file, chosen | parse_sets(settings))
     configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
-    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or ())
+    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or (), name)
 
 
 @app.command()
@@ -132,6 +133,7 @@ def sweep(
     seeds: Annotated[
         str | None, typer.Option("--seeds", metavar="N | A,B,C", help="Seeds per point; overrides those of the file.")
     ] = None,
+    name: Name = None,
     runs: Runs = Path("runs"),
     device: Device = "auto",
     lanes: Lanes = None,
@@ -156,7 +158,7 @@ def sweep(
     from ..launch.grid import read_grid
 
     configs = read_grid(file, parse_sets(settings), parse_seeds(seeds) if seeds else None)
-    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or ())
+    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or (), name)
 
 
 def train_and_report(
@@ -168,6 +170,7 @@ def train_and_report(
     quiet: bool,
     as_json: bool,
     track: Sequence[str],
+    name: str | None = None,
 ) -> None:
     """Train, and print a table of the runs."""
     from ..fleet import TrainingStats
@@ -175,7 +178,15 @@ def train_and_report(
 
     stats = TrainingStats()
     stored = train_and_show(
-        configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json, stats=stats, again=again, track=track
+        configs,
+        runs=runs,
+        device=device,
+        lanes=lanes,
+        quiet=quiet or as_json,
+        stats=stats,
+        again=again,
+        track=track,
+        name=name,
     )
     if as_json:
         print(to_json(as_objects(stored)))
