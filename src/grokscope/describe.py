@@ -7,14 +7,10 @@ import dataclasses
 import functools
 import inspect
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from .settings import Settings, flatten
-
-SILENT = ("seed", "data_seed", "init_seed", "order_seed", "exact", "log.every", "log.dense", "log.keep")
-"""Settings that do not define a condition: repetitions, and when a run is evaluated."""
-
+from .settings import Settings
 
 def field_docs(settings: type[Settings]) -> dict[str, str]:
     """The docstring of each field, for a class and its bases."""
@@ -102,17 +98,3 @@ def meanings(settings: Settings) -> dict[str, str]:
     for name, held in settings.components().items():
         docs |= {f"{name}.{own}": meaning for own, meaning in meanings(held).items()}
     return docs
-
-
-def differences(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A name for each run's condition: the settings in which the runs differ, seeds aside."""
-    flat = [flatten(config) for config in configs]
-    names = dict.fromkeys(name for settings in flat for name in settings)
-    differing = [n for n in names if n not in SILENT and len({str(s.get(n)) for s in flat}) > 1]
-    conditions = []
-    for settings in flat:
-        shown = {n: settings[n] for n in differing if n in settings}
-        if not settings.get("prior.beta"):  # at strength 0 the other settings of the prior have no effect
-            shown = {n: v for n, v in shown.items() if not n.startswith("prior.") or n == "prior.beta"}
-        conditions.append(", ".join(f"{n.removesuffix('.kind')} = {v}" for n, v in shown.items()) or "all runs")
-    return conditions

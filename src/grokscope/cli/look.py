@@ -187,20 +187,36 @@ def report(
         list[str] | None,
         typer.Option(metavar="NAME", help="Show this figure in place of the standard ones. May be repeated."),
     ] = None,
-    arms: Annotated[int, typer.Option("--arms", min=1, metavar="N", help="Number of arms that the pictures show.")] = 9,
+    arms: Annotated[int, typer.Option("--arms", min=1, metavar="N", help="Number of arms that the pictures show.")] = 6,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by", metavar="SETTING", help="Arms by this setting alone, such as `prior.beta`. May be repeated."
+        ),
+    ] = None,
+    reference: Annotated[
+        str,
+        typer.Option(
+            "--reference", metavar="ARM", help="Arm to compare with; by default the one nearest to the default settings."
+        ),
+    ] = "",
 ) -> None:
     """Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.
 
-    The page stays small however many runs there are: it shows some arms and the first rows of each table, and says what it
-    leaves out.
+    Arms are named by what differs between the runs. Each is compared with the reference arm, and a test for trend is made over
+    every numeric setting. The page stays small however many runs there are: it shows some arms and the first rows of each table,
+    and says what it leaves out.
+
+        grokscope report --where task=modular --by prior.beta -o beta.html
     """
-    from ..report.runs import build_page
+    with no_collection():  # importing and drawing make many objects that stay
+        from ..report.runs import build_page
     from ..store import save_file
     from .session import command_line
 
     criterion = parse_criterion(threshold, clock, window)
     chosen = choose_runs(folder, run, parse_sets(where, "--where"))
-    with progress_bar() as progress:
+    with progress_bar() as progress, no_collection():
         built = build_page(
             chosen.runs,
             command=command_line(),
@@ -208,6 +224,8 @@ def report(
             criterion=criterion,
             figures=figure or (),
             most_arms=arms,
+            by=by or (),
+            reference=reference,
             problems=chosen.problems,
             progress=progress,
         )
