@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import functools
 import inspect
+import re
 import textwrap
 from collections.abc import Mapping
 from typing import Any
@@ -47,6 +48,22 @@ def first_line(thing: Any) -> str:
         or ""
     )
     return doc.strip().splitlines()[0] if doc.strip() else ""
+
+
+def listed_terms(thing: Any) -> dict[str, str]:
+    """The terms that a docstring lists, one per line and two spaces or more before their meaning; lines that are indented further
+    continue it. A measure lists its columns so."""
+    terms: dict[str, str] = {}
+    last = ""
+    for line in (inspect.getdoc(thing) or "").splitlines():
+        if found := re.fullmatch(r"([A-Za-z][\w{}]*) {2,}(\S.*)", line):
+            last = found[1]
+            terms[last] = found[2]
+        elif last and line.startswith("  "):
+            terms[last] += f" {line.strip()}"
+        else:
+            last = ""
+    return terms
 
 
 def entry(name: str, thing: Any) -> dict[str, Any]:

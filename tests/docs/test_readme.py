@@ -12,7 +12,7 @@ from pages import CONTRIBUTING, DOCS, HAND_WRITTEN, README, ROOT, blocks, comman
 from grokscope.cli import main
 from grokscope.cli.app import app
 from grokscope.cli.front import register
-from grokscope.cli.look import COMPONENTS
+from grokscope.cli.listing import COMPONENTS
 
 TINY = [
     *("--set", "epochs=2", "--set", "log.every=1", "--set", "model.d=8", "--set", "model.d_mlp=16"),

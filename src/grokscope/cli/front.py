@@ -44,7 +44,7 @@ COMMANDS = {
         "check",
         "Verify stored runs: every row, checksum and checkpoint, and that each folder bears the name of its run.",
     ),
-    "list": ("look", "List what can be chosen by name, with every setting, its default and its meaning."),
+    "list": ("listing", "List what can be chosen by name, with every setting, its default and its meaning."),
     "probe": (
         "probes",
         "Analyse the kept checkpoints of runs: how masks change, which frequencies neurons use, how the logits depend on them.",
@@ -66,7 +66,7 @@ COMMANDS = {
         "Run an experiment by name: train its arms, print the verdicts, write figures and compact results.",
     ),
     "claims": (
-        "science",
+        "claims",
         "Print the ledger: every claim with its measurements and its verdict, rebuilt from stored results without training.",
     ),
     "bench": (

@@ -1,4 +1,4 @@
-"""Commands that show what there is: runs, show, report, list."""
+"""Commands that show stored runs: runs, show, report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, StoreError, nearest
+from ..errors import ConfigError, StoreError
 from ..garbage import no_collection
 from ..settings import flatten
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
@@ -23,34 +23,6 @@ if TYPE_CHECKING:
 
 FIRST = {"train accuracy": "t_mem_first", "test accuracy": "t_grok_first"}
 """The first touch of the threshold, shown beside times that another clock finds."""
-
-COMPONENTS = {
-    "tasks": "tasks",
-    "models": "models",
-    "priors": "priors",
-    "optimizers": "optim",
-    "filters": "optim",
-    "losses": "optim",
-    "tickets": "tickets",
-    "interventions": "interventions",
-    "predictors": "forecast",
-    "measures": "measures",
-    "probes": "probes",
-    "figures": "figures",
-    "supports": "supports",
-    "proposals": "searching.proposals",
-    "schedules": "searching.schedules",
-    "rivals": "searching.rivals",
-}
-"""Where the registry of each component is."""
-PARTS = {
-    "attentions": ("attentions", "model.attention"),
-    "positions": ("position_encodings", "model.positions"),
-    "norms": ("norms", "model.norm_kind"),
-    "mlps": ("mlps", "model.mlp"),
-    "readouts": ("readouts", "model.readout"),
-}
-"""Parts of the transformer: their registry in `models.parts`, and the setting that chooses one."""
 
 Threshold = Annotated[
     float, typer.Option("--threshold", metavar="ACCURACY", help="Accuracy that counts as memorised and as grokked.")
@@ -233,43 +205,6 @@ def report(
         print(note, file=sys.stderr)
     print(save_file(output, built.html))
     chosen.finish(built.problems)
-
-
-@app.command(name="list")
-def list_(
-    component: Annotated[
-        str,
-        typer.Argument(
-            metavar="COMPONENT",
-            help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes, figures; a part of the "
-            "transformer: attentions, positions, norms, mlps, readouts; or of a search: supports, proposals, schedules, rivals.",
-        ),
-    ],
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this entry.")] = None,
-    as_json: Json = False,
-) -> None:
-    """List what can be chosen by name, with every setting, its default and its meaning."""
-    import importlib
-
-    from ..describe import entry
-
-    if component in PARTS:
-        name_in_parts, prefix = PARTS[component]
-        registry = getattr(importlib.import_module("grokscope.models.parts"), name_in_parts)
-    elif component in COMPONENTS:
-        registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[component]}"), component)
-        prefix = f"search.{registry.field}" if "searching" in COMPONENTS[component] else registry.field
-    else:
-        raise ConfigError("list", f"unknown component {component!r}. {nearest(component, [*COMPONENTS, *PARTS])}")
-    entries = {name: registry.get(name)} if name else registry.entries()
-    found = [entry(name, thing) for name, thing in entries.items()]
-    if as_json:
-        print(to_json(found))
-        return
-    for one in found:
-        print(f"{one['name']}\n    {one['about']}")
-        for setting in one.get("settings", []):
-            print(f"    {prefix}.{setting['name']:<18} {setting['default']!s:<14} {setting['meaning']}")
 
 
 def _too_early(times: dict[str, Any], first: str) -> bool:

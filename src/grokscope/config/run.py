@@ -38,17 +38,24 @@ class RunConfig(Settings):
     """One run. The defaults are those of structural inference, Table G.2."""
 
     task: Task = component(tasks, Modular)
+    """The data: what is to be learnt."""
     model: Model = component(models, Transformer)
+    """The network."""
     loss: str = "cross_entropy"
     """Name of a loss."""
     optim: Optimizer = component(optimizers, AdamW)
+    """The optimizer."""
     filter: Filter = component(filters, NoFilter)
+    """What is done to gradients before the optimizer sees them."""
     prior: Prior = component(priors, KL)
+    """A penalty that guides attention; none has an effect at strength `prior.beta` = 0."""
     constraint: Constraints = group(Constraints)
     ticket: Ticket = component(tickets, NoTicket)
+    """Which weights are pruned, and from which weights training starts."""
     noise: Noise = group(Noise, since=2)
     branch: Branch = group(Branch, since=2)
     do: Intervention = component(interventions, NoIntervention, since=2)
+    """What is changed in a run that branches from another."""
     epochs: int = 10_000
     """Last epoch."""
     batch_size: int = 0
