@@ -125,9 +125,11 @@ def _everything(as_json: bool) -> None:
     """Every component with its entries in a line each."""
     from ..describe import first_line
 
+    registries = {component: _registry(component)[0] for component in (*COMPONENTS, *PARTS)}
+    registries["figures"].entries()  # imports the papers, which also register probes
     found = {
-        component: {name: first_line(thing) for name, thing in _registry(component)[0].entries().items()}
-        for component in (*COMPONENTS, *PARTS)
+        component: {name: first_line(thing) for name, thing in registry.entries().items()}
+        for component, registry in registries.items()
     }
     if as_json:
         print(to_json(found))

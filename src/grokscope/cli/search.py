@@ -68,7 +68,7 @@ def search(
     from ..config import nested
     from ..errors import ConfigError
     from ..fleet import TrainingStats
-    from ..launch.grid import read_config
+    from ..config.files import read_config
     from ..searching.api import search as race
     from ..searching.page import write_page
 

@@ -117,7 +117,7 @@ def train(
     """
     from dataclasses import replace
 
-    from ..launch.grid import read_config
+    from ..config.files import read_config
 
     kinds = {"task": task, "model": model, "optim": optim, "prior": prior, "filter": filter, "loss": loss}
     chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
