@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from grokscope.cli.app import parse_seeds, parse_sets
 from grokscope.config import COMPONENTS, RunConfig
-from grokscope.errors import ConfigError, shown
 from grokscope.config.files import read_config
+from grokscope.errors import ConfigError, shown
 from grokscope.launch.grid import read_grid
 from grokscope.settings import flatten
 

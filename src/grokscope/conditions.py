@@ -36,6 +36,11 @@ class Arms:
     pooled: list[str]
     """Settings that differ within arms, since others were asked for."""
 
+    def order(self) -> list[int]:
+        """The places of the runs sorted by arm."""
+        rank = {arm: number for number, arm in enumerate(self.settings)}
+        return sorted(range(len(self.names)), key=lambda at: rank[self.names[at]])
+
     @property
     def columns(self) -> list[str]:
         """The settings in which the arms differ."""
@@ -47,13 +52,15 @@ def arms_of(configs: Sequence[Mapping[str, Any]], by: Sequence[str] = ()) -> Arm
 
     by   the settings that distinguish arms, by dotted name; by default all in which the runs differ
     """
-    flat = _effective([flatten(config) for config in configs])
+    whole = [flatten(config) for config in configs]
+    flat = _effective(whole)
     differ = _differing(flat)
     told, pooled = _relevant(flat, differ), list[str]()
     if by:
-        chosen = [resolve(name, {key for own in flat for key in own}) for name in by]
+        chosen = [resolve(name, {key for own in (*whole, *flat) for key in own}) for name in by]
         pooled = [name for name in dict.fromkeys(name for own in told for name in own) if name not in chosen]
-        told = [{name: own[name] for name in chosen if name in own} for own in flat]
+        every = [{**before, **own} for before, own in zip(whole, flat, strict=True)]  # a seed may be asked for
+        told = [{name: own[name] for name in chosen if name in own} for own in every]
         differ = chosen
     groups: dict[tuple[tuple[str, str], ...], dict[str, Any]] = {}
     for own in told:

@@ -13,6 +13,7 @@ from typing import Any
 
 from .settings import Settings
 
+
 def field_docs(settings: type[Settings]) -> dict[str, str]:
     """The docstring of each field, for a class and its bases."""
     return dict(_field_docs(settings))  # type: ignore[arg-type]

@@ -7,9 +7,9 @@ Each function takes runs and returns a matplotlib figure, which a notebook shows
     grokscope.plot.times("runs", by="prior.beta")     # grokking times of all runs in a folder
     grokscope.plot.metric(table, "mlp_norm")          # any column, also of a table of your own
 
-Runs are a folder, a run, several runs (`train`, `list_runs`, `find_run`), a `Scope` of `grokscope.watch`, or a pandas table with a
-row per evaluation: a column `epoch`, columns to draw, and, where it holds several runs, a column `run` (and `seed`). Its arms are the
-column `arm`, the columns that `by` names, or the settings in which its runs differ, as in the table of `load_runs`.
+Runs are a folder, a run, several runs (`train`, `list_runs`, `find_run`), a `Scope` of `grokscope.watch`, or a pandas table with
+one row per evaluation: a column `epoch`, columns to draw, and, where it holds several runs, a column `run` (and `seed`). Its
+arms are the column `arm`, the columns that `by` names, or the settings in which its runs differ, as in the table of `load_runs`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from .analysis import DEFAULT, Criterion, find_phases, summarise
-from .conditions import arms_of, short_names
+from .conditions import Arms, arms_of
 from .errors import ConfigError, nearest
 from .figures import RunCurves, figures
 from .figures.data import by_arm, need
@@ -132,7 +132,9 @@ def curves_of(runs: Runs, *, by: str | Sequence[str] = (), criterion: Criterion 
     from .report.runs import curves_of as of_stored
     from .report.settings import read_settings
 
-    return of_stored(stored, arms_of(read_settings(stored).values, columns).names, criterion)
+    arms = arms_of(read_settings(stored).values, columns)
+    order = arms.order()
+    return of_stored([stored[at] for at in order], [arms.names[at] for at in order], criterion)
 
 
 def _stored(runs: Runs) -> list[RunInfo]:
@@ -145,7 +147,9 @@ def _stored(runs: Runs) -> list[RunInfo]:
         return found
     found = list(runs) if isinstance(runs, Sequence) else []
     if not found or not all(isinstance(run, RunInfo) for run in found):
-        raise ConfigError("runs", f"{type(runs).__name__} is neither a folder, runs, a scope nor a table of evaluations")
+        raise ConfigError(
+            "runs", f"{type(runs).__name__} is neither a folder, runs, a scope nor a table of evaluations"
+        )
     return found
 
 
@@ -154,11 +158,14 @@ def _of_table(table: pd.DataFrame, by: Sequence[str], criterion: Criterion) -> l
         raise ConfigError("runs", "the table has no column `epoch`: one row per evaluation is needed")
     missing = [name for name in by if name not in table]
     if missing:
-        raise ConfigError("by", f"the table has no column {missing[0]!r}. {nearest(missing[0], map(str, table.columns))}")
+        raise ConfigError(
+            "by", f"the table has no column {missing[0]!r}. {nearest(missing[0], map(str, table.columns))}"
+        )
     parts = [own for _, own in table.groupby("run", sort=False)] if "run" in table else [table]
-    names = _arms_in(parts, by)
+    arms = _arms_in(parts, by)
     found = []
-    for place, (own, arm) in enumerate(zip(parts, names, strict=True)):
+    for place in arms.order():
+        own, arm = parts[place], arms.names[place]
         metrics = own.sort_values("epoch").reset_index(drop=True)
         both = {"train_accuracy", "test_accuracy"} <= set(metrics)
         phases = find_phases(metrics, criterion) if both else None
@@ -177,23 +184,24 @@ def _of_table(table: pd.DataFrame, by: Sequence[str], criterion: Criterion) -> l
     return found
 
 
-def _arms_in(parts: Sequence[pd.DataFrame], by: Sequence[str]) -> list[str]:
+def _arms_in(parts: Sequence[pd.DataFrame], by: Sequence[str]) -> Arms:
     """The arm of each run: its column `arm`, the columns of `by`, or the settings in which the runs differ."""
-    if not by and all("arm" in own for own in parts):
-        return [str(own["arm"].iloc[0]) for own in parts]
-    if not by and len({tuple(own.columns) for own in parts}) == 1 and any("." in str(name) for name in parts[0]):
-        return arms_of([_settings(own) for own in parts]).names
-    told: list[dict[str, Any]] = [{name: own[name].iloc[0] for name in by} for own in parts]
-    keys = {str(own): own for own in told}
-    named = dict(zip(keys, short_names(list(keys.values())), strict=True))
-    return [named[str(own)] for own in told]
+    if not by and "arm" in parts[0]:
+        names = [str(own["arm"].iloc[0]) for own in parts]
+        return Arms(names=names, settings={name: {} for name in names}, pooled=[])
+    return arms_of([_settings(own, by) for own in parts], by)
 
 
-def _settings(own: pd.DataFrame) -> Mapping[str, Any]:
-    """The settings of a run in the table of `load_runs`: what stands before its measurements."""
-    before = list(own.columns)[: list(own.columns).index("epoch")]
-    first = own.iloc[0]
-    return {name: first[name] for name in before if name not in NOT_SETTINGS and not _is_missing(first[name])}
+def _settings(own: pd.DataFrame, by: Sequence[str]) -> Mapping[str, Any]:
+    """The settings of a run: the columns asked for, or those that stand before the measurements, as in the table of `load_runs`."""
+    before = by or [name for name in list(own.columns)[: list(own.columns).index("epoch")] if name not in NOT_SETTINGS]
+    values = {name: own[name].iloc[0] for name in before}
+    return {name: _plain(value) for name, value in values.items() if not _is_missing(value)}
+
+
+def _plain(value: Any) -> Any:
+    """A scalar of NumPy as one of Python."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def _is_missing(value: Any) -> bool:

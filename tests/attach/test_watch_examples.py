@@ -45,7 +45,7 @@ def test_an_example(path, tmp_path):
     assert last["test_accuracy"][1.0] > 0.7 > 0.5 > last["test_accuracy"][0.0]
     assert last["D"][1.0] < 0.05 < last["D"][0.0]
     page = (tmp_path / f"{name}.html").read_text(encoding="utf-8")
-    assert "prior.beta = 1.0" in page and page.count("<figure") == 5
+    assert "β = 1" in page and page.count("<figure") == 5
 
 
 def test_the_notebook_runs(tmp_path):

@@ -118,7 +118,10 @@ def test_what_is_wrong_with_a_question_is_one_line(toys, run, words, line):
 def test_outside_a_checkout_one_line_says_where_results_come_from(run):
     code, out, err = run("claims", "si-fig3")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "no folder results with results; make some with `grokscope reproduce si-fig3`, or take the folder results" in err
+    assert (
+        "no folder results with results; make some with `grokscope reproduce si-fig3`, or take the folder results"
+        in err
+    )
 
 
 def fail(runs):

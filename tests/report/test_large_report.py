@@ -12,10 +12,10 @@ from many import make_runs
 
 from grokscope import describe
 from grokscope.analysis import summarise
-from grokscope.report import arms as report_arms
-from grokscope.report import runs as report_runs
 from grokscope.conditions import LONGEST, Arms
 from grokscope.errors import ConfigError
+from grokscope.report import arms as report_arms
+from grokscope.report import runs as report_runs
 from grokscope.report.arms import ArmTable, drawn_arms, left_out, reference_arm, statistics, table_of_arms
 from grokscope.report.runs import build_page
 from grokscope.report.settings import read_settings, settings_table
@@ -164,7 +164,9 @@ def test_a_trend_is_tested_within_the_other_settings() -> None:
     }
     lines = statistics(known(times, beta=[b for _, b in levels], decay=[d for d, _ in levels]))
     (trend,) = [line for line in lines if "trend" in line]  # two values of the decay have no order to test
-    assert trend.startswith("Grokking comes sooner as beta grows (log-rank test for trend over 3 values, at equal decay: z = ")
+    assert trend.startswith(
+        "Grokking comes sooner as beta grows (log-rank test for trend over 3 values, at equal decay: z = "
+    )
 
 
 def test_where_nothing_grokked_nothing_is_compared() -> None:

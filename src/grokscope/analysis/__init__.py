@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .phases import Phases, Span, find_phases
     from .stored import stored_times, summary_of, times_of, times_of_each
     from .survival import KaplanMeier, LogRank, Median, Sample, holm, kaplan_meier, log_rank, sample
-    from .trend import Trend, compare_with, log_rank_trend, trend_over
     from .times import DEFAULT, FIRST_TOUCH, Criterion, Times, run_times
+    from .trend import Trend, compare_with, log_rank_trend, trend_over
     from .verdict import Run, Verdict, runs_of, verdict_in_words
 
 __all__ = [

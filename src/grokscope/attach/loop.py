@@ -46,8 +46,8 @@ def log(
     settings   what distinguishes it from other runs, such as {"lr": 1e-3}: the arms of a report
     again      replace a stored run that has the same name, seed and settings
 
-    Accuracies are fractions. Times are found from `train_accuracy` and `test_accuracy`, phases also from `grad_M`; `D`, `mlp_norm` and
-    the other columns of `grokscope list columns` are drawn by the figures that are about them.
+    Accuracies are fractions. Times are found from `train_accuracy` and `test_accuracy`, phases also from `grad_M`. Columns such as
+    `D` and `mlp_norm` (see `grokscope list columns`) are drawn by the figures that are about them.
     """
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise ConfigError("seed", f"{shown(seed)} is not an integer of at least 0")
@@ -86,7 +86,7 @@ class LoggedRun:
             raise ConfigError("epoch", f"{epoch} is not above {self.rows[-1]['epoch']:.0f}, that of the row before")
         numbers = {column: plain(value) for column, value in values.items()}
         self._check(numbers)
-        known = {column: math.nan for column in EXPECTED} | numbers
+        known = dict.fromkeys(EXPECTED, math.nan) | numbers
         own = {"epoch": epoch, "seconds": time.monotonic() - self._begin, **known}
         self.rows.append(own)
         self._stored.add(own)

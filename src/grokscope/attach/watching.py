@@ -8,8 +8,8 @@ A callback is a function of one evaluation: a dict with `run`, `seed`, `status` 
 
     grokscope.train(config, seeds=3, callbacks=[show])
 
-Callbacks are called by the threads that train, one at a time, soon after each evaluation. One that fails is reported in one line and
-not called again; training continues.
+Callbacks are called by the threads that train, one at a time, soon after each evaluation. One that fails is reported in one line
+and not called again; training continues.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class NotebookBar(Bar):
         self.handle: Any = None
 
     def draw(self, line: str) -> None:
-        from IPython.display import display
+        from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
 
         shown = {"text/plain": line}
         if self.handle is None:
@@ -129,7 +129,9 @@ def bar_for(progress: Any) -> Bar | None:
     if progress in (False, None):
         return None
     if progress not in ("auto", True):
-        raise ConfigError("progress", f"{progress!r} is neither 'auto', True nor False, nor has it update(lanes, waiting)")
+        raise ConfigError(
+            "progress", f"{progress!r} is neither 'auto', True nor False, nor has it update(lanes, waiting)"
+        )
     if in_notebook():
         return NotebookBar()
     return Bar() if progress is True or sys.stderr.isatty() else None

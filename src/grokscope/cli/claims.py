@@ -31,7 +31,8 @@ def claims(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help="Experiments or claims, such as si-fig3, 'gt-*' or si-fig3/accelerates; all by default."
+            metavar="NAME",
+            help="Experiments or claims, such as si-fig3, 'gt-*' or si-fig3/accelerates; all by default.",
         ),
     ] = None,
     verdict: Annotated[
@@ -161,7 +162,9 @@ def _write_pages(
     from ..experiments.drawing import draw
 
     if pictures:
-        for name, problem in draw((experiment, stored, pictures) for experiment, stored in ledger.found).failures.items():
+        for name, problem in draw(
+            (experiment, stored, pictures) for experiment, stored in ledger.found
+        ).failures.items():
             print(f"picture {name} was not drawn ({problem})", file=sys.stderr)
     if output:
         from ..experiments.gallery import gallery

@@ -63,8 +63,8 @@ def list_(
         typer.Argument(
             metavar="COMPONENT",
             help="settings, columns; tasks, models, priors, optimizers, filters, losses, tickets, interventions, measures, probes, "
-            "figures, predictors; a part of the transformer: attentions, positions, norms, mlps, readouts; or of a search: supports, "
-            "proposals, schedules, rivals. Without it, everything is listed.",
+            "figures, predictors; a part of the transformer: attentions, positions, norms, mlps, readouts; or of a search: "
+            "supports, proposals, schedules, rivals. Without it, everything is listed.",
         ),
     ] = None,
     name: Annotated[
@@ -75,13 +75,13 @@ def list_(
 ) -> None:
     """List what can be chosen by name, with every setting, its default and its meaning.
 
-        grokscope list
+    grokscope list
 
-        grokscope list tasks modular
+    grokscope list tasks modular
 
-        grokscope list settings stop
+    grokscope list settings stop
 
-        grokscope list columns
+    grokscope list columns
     """
     if component is None:
         _everything(as_json)
@@ -225,5 +225,3 @@ def _wrapped(text: str, indent: str, hanging: int = 0) -> str:
 
 def _bold(text: str) -> str:
     return f"\033[1m{text}\033[0m" if sys.stdout.isatty() else text
-
-

@@ -169,7 +169,9 @@ def report(
     reference: Annotated[
         str,
         typer.Option(
-            "--reference", metavar="ARM", help="Arm to compare with; by default the one nearest to the default settings."
+            "--reference",
+            metavar="ARM",
+            help="Arm to compare with; by default the one nearest to the default settings.",
         ),
     ] = "",
 ) -> None:

@@ -102,7 +102,7 @@ def table_of_runs(
 
 
 def default_columns(found: Sequence[RunInfo]) -> list[str]:
-    """Id, name and tags if there are any, what tells the runs apart (kinds of components first), how far they are and their times."""
+    """Id, name and tags if there are any, what tells the runs apart (kinds of components first), progress and times."""
     named = [key for key in ("name", "tags") if any(getattr(run, key) for run in found)]
     # a run that another program trained has its name among its settings too
     differing = [name for name in arms_of([run.config for run in found if run.config]).columns if name != "name"]
@@ -159,7 +159,7 @@ def _fitted(
         known = [run for run in found if run.config]
         arms = dict(zip((run.id for run in known), arms_of([run.config for run in known]).names, strict=True))
         kept = {name: column for name, column in cells.items() if name not in settings}
-        first = {name: kept.pop(name) for name in ("run", "name") if name in kept}
+        first: dict[str, list[str]] = {name: kept.pop(name) for name in ("run", "name") if name in kept}
         cells = {**first, ARM: [ARM, *(arms.get(run.id, "") for run in found)], **kept}
     if _width(cells) > width and "run" in cells:
         cells["run"] = ["run", *_unique_beginnings([run.id for run in found])]

@@ -59,7 +59,8 @@ def reproduce(
     """Run an experiment by name: train its arms, print the verdicts, write figures and compact results.
 
     Experiments are trained side by side, and a run that several of them share is trained once. The same command continues
-    where it stopped. Verdicts and pictures stay in the folder of results: `grokscope claims NAME` prints them again. Without arguments, `grokscope reproduce` lists the experiments.
+    where it stopped. Verdicts and pictures stay in the folder of results: `grokscope claims NAME` prints them again. Without
+    arguments, `grokscope reproduce` lists the experiments.
     """
     from ..experiments import all_experiments
     from ..experiments.base import matching_experiments

@@ -18,7 +18,9 @@ def print_line(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def read_config(file: Path | None, settings: Mapping[str, Any], notify: Callable[[str], None] = print_line) -> RunConfig:
+def read_config(
+    file: Path | None, settings: Mapping[str, Any], notify: Callable[[str], None] = print_line
+) -> RunConfig:
     """The file's settings with `settings` (dotted names) on top.
 
     notify   called with one line per setting of the file that the chosen components do not have

@@ -58,8 +58,9 @@ class Ledger(NamedTuple):
         """How many runs and steps the claims rest on, in one sentence."""
         total = self.totals()
         devices = ", ".join(dict.fromkeys(results.about["device"] for _, results in self.found))
+        count = f"{len(self.found)} experiment{'s' * (len(self.found) != 1)}"
         return (
-            f"{len(self.found)} experiment{'s' * (len(self.found) != 1)} at {self.scale} size: {total['runs']:,} runs, {total['run_steps']:,} optimizer steps "
+            f"{count} at {self.scale} size: {total['runs']:,} runs, {total['run_steps']:,} optimizer steps "
             f"in {total['seconds']:,.0f} seconds of training on {devices or 'no device'}."
         )
 

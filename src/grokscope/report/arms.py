@@ -165,7 +165,14 @@ def table_of_arms(table: ArmTable) -> Section:
             f" The first {LISTED} of {len(table.summary):,} arms; grokscope runs --csv lists every run, and --where selects "
             "those on this page."
         )
-    header = ("arm", *(keys[name] for name in columns), "median", "range", "grokked", *(["p"] if tests is not None else []))
+    header = (
+        "arm",
+        *(keys[name] for name in columns),
+        "median",
+        "range",
+        "grokked",
+        *(["p"] if tests is not None else []),
+    )
     return Section(name="arms", title="Arms", text=(text,), header=header, rows=tuple(rows))
 
 
@@ -187,7 +194,7 @@ def drawn_arms(summary: pd.DataFrame, most: int, reference: str = "") -> list[st
     ranking = np.lexsort((summary["censored"] / summary["runs"], summary["median"].fillna(np.inf)))
     others = [arms[place] for place in ranking if arms[place] != reference]
     wanted = most - (reference in arms)
-    places = np.unique(np.round(np.linspace(0, len(others) - 1, wanted)).astype(int)) if wanted else []
+    places = np.unique(np.round(np.linspace(0, len(others) - 1, wanted)).astype(int))
     drawn = {others[place] for place in places} | ({reference} if reference in arms else set())
     return [arm for arm in arms if arm in drawn]
 

@@ -16,8 +16,8 @@ from ..analysis import DEFAULT, Criterion, Times, find_phases, summarise, times_
 from ..conditions import Arms, arms_of, shown_value
 from ..config import RunConfig
 from ..errors import ConfigError, StoreError
-from ..settings import flatten
 from ..figures import RunCurves
+from ..settings import flatten
 from ..store import RunInfo, omitted_lines, read_each, save_file
 from .arms import DRAWN, ArmTable, drawn_arms, left_out, reference_arm, statistics, table_of_arms
 from .page import Page, RunRow, Section, render
@@ -80,8 +80,7 @@ def build_page(
     names = {} if arms is None else {run.id: arm for run, arm in zip(runs, arms, strict=True)}
     settings = read_settings([run for run, _ in intact])
     arms_known = _arms([names[run.id] for run, _ in intact] if names else None, settings, by)
-    place = {arm: number for number, arm in enumerate(arms_known.settings)}
-    order = sorted(range(len(intact)), key=lambda at: place[arms_known.names[at]])
+    order = arms_known.order()
     runs, times, arms = ([those[at] for at in order] for those in (*zip(*intact, strict=True), arms_known.names))
     settings = settings.reordered(order)
     table = _table(runs, arms, times)

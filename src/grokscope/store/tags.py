@@ -49,9 +49,7 @@ def verified_tags(run: Path) -> Tags:
     return Tags(name, tuple(tags))
 
 
-def write_tags(
-    run: Path, *, name: str | None = None, add: Iterable[str] = (), remove: Iterable[str] = ()
-) -> Tags:
+def write_tags(run: Path, *, name: str | None = None, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Tags:
     """Change the name and tags of a run and return them.
 
     name   the new name, empty for none; None keeps the present one
