@@ -48,7 +48,13 @@ def test_a_config_from_a_file(tmp_path):
     file = tmp_path / "my.toml"
     file.write_text('epochs = 50\ntask = { p = 31 }\nprior = "entropy"\n')
     config = RunConfig.from_toml(file, {"prior.beta": 0.3, "seed": 4})
-    assert (config.epochs, config.task.p, config.prior.kind, config.prior.beta, config.seed) == (50, 31, "entropy", 0.3, 4)
+    assert (config.epochs, config.task.p, config.prior.kind, config.prior.beta, config.seed) == (
+        50,
+        31,
+        "entropy",
+        0.3,
+        4,
+    )
     with pytest.raises(ConfigError, match=r"none.toml: cannot be read"):
         RunConfig.from_toml(str(tmp_path / "none.toml"))
     file.write_text("epochs = 0\n")
@@ -151,7 +157,9 @@ def write(to, seed=0, lr=0.1, delay=400, **how):
     with grokscope.log(to, name="mine", seed=seed, settings={"lr": lr}, **how) as run:
         for epoch in range(0, 1001, 25):
             test = float(np.clip((epoch - delay) / 100, 0, 1))
-            run.row(epoch, train_accuracy=min(1.0, epoch / 100), test_accuracy=test, train_loss=1 / (1 + epoch), extra=lr)
+            run.row(
+                epoch, train_accuracy=min(1.0, epoch / 100), test_accuracy=test, train_loss=1 / (1 + epoch), extra=lr
+            )
     return run
 
 
@@ -196,7 +204,11 @@ def test_what_would_be_a_wrong_number_is_refused(tmp_path):
             (5, {}, "epoch: 5 is not above 5, that of the row before"),
             (2.5, {}, "epoch: 2.5 is not an integer of at least 0"),
             (6, {"test_accuracy": 97.0}, "test_accuracy: 97 is not a fraction between 0 and 1"),
-            (6, {"testaccuracy": 0.9}, "testaccuracy: is not a column that times are found from. Did you mean test_accuracy?"),
+            (
+                6,
+                {"testaccuracy": 0.9},
+                "testaccuracy: is not a column that times are found from. Did you mean test_accuracy?",
+            ),
         ):
             with pytest.raises(ConfigError) as error:
                 run.row(epoch, **values)
@@ -259,7 +271,10 @@ def test_a_figure_can_be_saved_after_it_was_shown(tmp_path):
 @pytest.mark.parametrize(
     ("call", "line"),
     [
-        (lambda t: plot.metric(t, "test_accurcy"), "column: no run has a column 'test_accurcy'. Did you mean test_accuracy?"),
+        (
+            lambda t: plot.metric(t, "test_accurcy"),
+            "column: no run has a column 'test_accurcy'. Did you mean test_accuracy?",
+        ),
         (lambda t: plot.curves(t.drop(columns="epoch")), "runs: the table has no column `epoch`"),
         (lambda t: plot.curves(t, by="armm"), "by: the table has no column 'armm'. Did you mean arm?"),
         (lambda t: plot.norm(t), "figure: 'mlp-norm' needs mlp_norm, which no run recorded after epoch 0"),
@@ -275,7 +290,9 @@ def test_what_cannot_be_drawn_is_one_line(call, line):
 
 def test_a_trained_run_is_drawn_with_its_positions(tiny, tmp_path):
     runs = grokscope.train(tiny, seeds=2, runs=tmp_path / "runs", device="cpu")
-    assert all(map(is_png, (plot.attention(runs), plot.gradient(runs), plot.norm(runs), plot.metric(runs, "D", log=True))))
+    assert all(
+        map(is_png, (plot.attention(runs), plot.gradient(runs), plot.norm(runs), plot.metric(runs, "D", log=True)))
+    )
     assert plot.curves_of(runs)[0].positions[:2] == ["a", "b"]
     assert len(plot.curves_of(runs)[0].arm) <= LONGEST
 
