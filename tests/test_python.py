@@ -182,7 +182,7 @@ def test_a_loop_is_a_run_with_times_phases_and_a_report(tmp_path, run):
 
 def test_a_loop_is_written_once_unless_again(tmp_path):
     first = write(tmp_path)
-    with pytest.raises(StoreError, match="is stored in .* already: again=True replaces it"):
+    with pytest.raises(StoreError, match=r"is stored in .* already: again=True replaces it"):
         write(tmp_path)
     assert write(tmp_path, again=True, delay=800).id == first.id
     assert grokscope.find_run(tmp_path, first.id).summary["t_grok"] == 900

@@ -130,3 +130,13 @@ def test_runs_are_tagged_selected_and_reported_by_name(run, runs, tmp_path):
 def test_tag_says_what_it_needs(run, runs, words, line):
     assert run("tag", *words)[::2] == (2, line)
     assert not any(one.get("name") == "x" for one in json.loads(run("runs", "--json")[1]))
+
+
+def test_a_report_by_one_setting_with_a_reference(run, runs, tmp_path):
+    page = tmp_path / "page.html"
+    assert run("report", "--where", "task=modular", "--by", "beta", "--reference", "β = 0.3", "-o", page)[0] == 0
+    text = page.read_text()
+    assert "no prior: no median, 0 of 2 runs grokked." in text and "β = 0.3: no median" in text
+    assert run("report", "--by", "bta", "-o", page)[0] == 2
+    code, _, err = run("report", "--reference", "no prir", "--where", "task=modular", "-o", page)
+    assert (code, err) == (2, "--reference: no arm is called 'no prir'. Did you mean no prior?\n")
