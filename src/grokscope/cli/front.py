@@ -26,6 +26,10 @@ COMMANDS = {
         "look",
         "Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.",
     ),
+    "live": (
+        "live",
+        "Watch runs in the browser while they train: curves, phases, attention, speed and time left.",
+    ),
     "rm": (
         "remove",
         "Delete stored runs: those named, those that --where and --status select, or those that are both.",

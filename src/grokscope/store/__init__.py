@@ -5,7 +5,7 @@ torch nor pyarrow.
 """
 
 from .added import added_measures
-from .catalogue import RunInfo, find_run, kept_epochs, list_runs, read_checkpoint, read_run
+from .catalogue import RunInfo, find_run, kept_epochs, list_runs, read_checkpoint, read_run, run_folders
 from .checkpoints import Checkpoint
 from .disk import check_writable, save_file
 from .folder import RunFolder
@@ -39,5 +39,6 @@ __all__ = [
     "read_each",
     "read_metrics",
     "read_run",
+    "run_folders",
     "save_file",
 ]

@@ -126,6 +126,11 @@ def _checkpoints(run: RunInfo) -> list[CheckpointFile]:
     return files
 
 
+def run_folders(folder: str | Path) -> list[Path]:
+    """The folders of all runs in `folder`, not yet read."""
+    return [path for path in _candidates(Path(folder)) if _is_run(path)]
+
+
 def _candidates(folder: Path) -> list[Path]:
     """The folders in `folder` that may be runs."""
     if not folder.exists():

@@ -1,0 +1,183 @@
+"""The server: the page, a stream of messages to it, and the report. Nothing is answered without the token."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from ..errors import ConfigError, GrokscopeError
+from .address import Address
+from .board import Board
+from .freeze import frozen
+from .page import render
+from .positions import PositionNames
+from .view import Choice, View
+
+POLL = 0.4
+"""Seconds between two looks at the folder."""
+LOOK = 0.2
+"""Seconds between two looks at the board, by each page."""
+ALIVE = 5.0
+"""Seconds after which an idle stream says that it is alive."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+REPORT_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+class Live:
+    """The board of a folder and the pages that look at it."""
+
+    def __init__(self, folder: Path, address: Address):
+        self.board = Board(folder)
+        self.address = address
+        self.positions = PositionNames()
+        self.pages = 0
+        self.stopped = Event()
+
+    def app(self) -> Starlette:
+        routes = {"/": self.page, "/events": self.events, "/report": self.report}
+        return Starlette(routes=[Route(path, self._guarded(answer)) for path, answer in routes.items()])
+
+    def watch(self) -> None:
+        """Poll the folder while a page is open."""
+        while not self.stopped.is_set():
+            if self.pages:
+                try:
+                    self.board.poll()
+                except Exception as error:  # shown on the page; the next poll may succeed
+                    with self.board.lock:
+                        self.board.problem = f"{type(error).__name__}: {error}"
+                        self.board.version += 1
+            self.stopped.wait(POLL if self.pages else LOOK)
+
+    def _guarded(self, answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
+        async def guarded(request: Request) -> Response:
+            token = request.query_params.get("token", "")
+            if not self.address.accepts(request.headers.get("host", "")):
+                return _refusal("this server goes by another name: use the address that grokscope live printed")
+            if not secrets.compare_digest(token.encode(), self.address.token.encode()):
+                return _refusal("the address needs the token that grokscope live printed")
+            response: Response = await answer(request)
+            for name, value in HEADERS.items():
+                response.headers.setdefault(name, value)
+            return response
+
+        return guarded
+
+    async def page(self, request: Request) -> Response:
+        nonce = secrets.token_urlsafe(16)
+        policy = (
+            f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; img-src data:; "
+            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+        html = render(str(self.board.folder), nonce)
+        return HTMLResponse(html, headers={"Content-Security-Policy": policy})
+
+    async def events(self, request: Request) -> Response:
+        try:
+            view = View(self.board, read_choice(request.query_params.get("view", "")), self.positions)
+        except ConfigError as error:
+            return PlainTextResponse(str(error), 400)
+        return StreamingResponse(self._stream(view), media_type="text/event-stream")
+
+    async def report(self, request: Request) -> Response:
+        try:
+            choice = read_choice(request.query_params.get("view", ""))
+            html = await run_in_threadpool(frozen, self.board, choice)
+        except GrokscopeError as error:
+            return PlainTextResponse(str(error), 400)
+        return HTMLResponse(html, headers={"Content-Security-Policy": REPORT_POLICY})
+
+    async def _stream(self, view: View) -> AsyncIterator[str]:
+        """Messages whenever the board changes. A large view takes at most a quarter of the time of one core."""
+        self.pages += 1
+        seen, silent, due = None, time.monotonic(), 0.0
+        try:
+            yield "retry: 1000\n\n"
+            while not self.stopped.is_set():
+                now = time.monotonic()
+                state = (self.board.version, self.board.unread, view.names_known())
+                if state != seen and now >= due:
+                    seen = state
+                    message = await run_in_threadpool(self._message, view)
+                    yield f"data: {message}\n\n"
+                    silent = time.monotonic()
+                    due = silent + 4 * (silent - now)
+                elif now - silent > ALIVE:
+                    silent = now
+                    yield ": alive\n\n"
+                await asyncio.sleep(LOOK)
+        finally:
+            self.pages -= 1
+
+    def _message(self, view: View) -> str:
+        with self.board.lock:
+            message = view.message()
+        # U+2028 and the like are no line ends in an event stream, and JSON has none of the others
+        return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def serve(folder: Path, bound: socket.socket, address: Address) -> None:
+    """Serve until interrupted."""
+    live = Live(folder, address)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            live.app(), log_level="error", access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=2
+        )
+    )
+    Thread(target=live.watch, daemon=True).start()
+    Thread(target=_end_streams, args=(server, live), daemon=True).start()
+    try:
+        server.run(sockets=[bound])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        live.stopped.set()
+        print("stopped", file=sys.stderr)
+
+
+def _end_streams(server: uvicorn.Server, live: Live) -> None:
+    """A server that is asked to stop waits for its streams: end them."""
+    while not server.should_exit and not live.stopped.wait(LOOK):
+        pass
+    live.stopped.set()
+
+
+def read_choice(text: str) -> Choice:
+    """From the JSON that a page sends; ConfigError for anything else."""
+    try:
+        plain = json.loads(text or "{}")
+        where = plain.pop("where", {})
+        words = {name: plain.pop(name, "") for name in ("status", "text", "by", "run")}
+        linear = plain.pop("linear", False)
+    except (ValueError, AttributeError, RecursionError):
+        raise ConfigError("view", "is not a JSON object") from None
+    values = [*words.values(), *(where if isinstance(where, dict) else [None]), *getattr(where, "values", list)()]
+    if plain or not isinstance(linear, bool) or not all(isinstance(value, str) for value in values):
+        raise ConfigError("view", "has settings that the page does not send")
+    return Choice(where=where, linear=linear, **words)
+
+
+def _refusal(why: str) -> Response:
+    return PlainTextResponse(f"403: {why}\n", 403, headers=HEADERS)
