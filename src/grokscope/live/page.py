@@ -12,7 +12,7 @@ from ..figures.style import PHASE_COLOURS
 from .panels import PANELS
 from .view import LISTED, MOST_LINES
 
-SCRIPTS = ("uPlot.iife.min.js", "charts.js", "attention.js", "table.js", "live.js")
+SCRIPTS = ("uPlot.iife.min.js", "charts.js", "marks.js", "attention.js", "table.js", "live.js")
 STYLES = ("uPlot.min.css", "live.css")
 
 
