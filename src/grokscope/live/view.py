@@ -257,10 +257,8 @@ def _natural(text: str) -> tuple[int, float, str]:
 
 
 def _short_names(names: Sequence[str]) -> dict[str, str]:
-    """Names without the settings' own names where all groups have the same ones: "prior.beta = 0.3" is then "0.3"."""
-    split = {name: [part.partition(" = ") for part in name.split(", ")] for name in names}
-    same = len({tuple(part[0] for part in parts) for parts in split.values()}) == 1 and len(names) > 1
-    return {name: ", ".join(part[2] or part[0] for part in parts) if same else name for name, parts in split.items()}
+    """Names for the ends of lines: the values alone, "0.3, oracle" for "prior.beta = 0.3, prior.target = oracle"."""
+    return {name: ", ".join(part.partition(" = ")[2] or part for part in name.split(", ")) for name in names}
 
 
 def _outcome(members: Sequence[LiveRun]) -> str:

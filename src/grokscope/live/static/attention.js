@@ -1,6 +1,8 @@
 "use strict";
 // The attention map of the selected run: one strip per position, darker where more of the attention is.
 
+const WIDTH = 1200;
+
 class AttentionMap {
   constructor() {
     this.holder = document.getElementById("attention-map");
@@ -27,7 +29,7 @@ class AttentionMap {
       const final = mass[row].findLast(value => value !== null);
       canvas.setAttribute("role", "img");
       canvas.setAttribute("aria-label", `${name}: ${percent(final)} at epoch ${count(last)}`);
-      canvas.width = 600;
+      canvas.width = WIDTH;
       canvas.height = 1;
       const ctx = canvas.getContext("2d");
       mass[row].forEach((value, column) => {
@@ -36,7 +38,7 @@ class AttentionMap {
         const left = column ? (place(epochs[column - 1]) + place(epochs[column])) / 2 : 0;
         const right = column < epochs.length - 1 ? (place(epochs[column + 1]) + place(epochs[column])) / 2 : 1;
         ctx.fillStyle = alpha(css("--accent"), Math.min(1, value));
-        ctx.fillRect(600 * left, 0, 600 * (right - left) + 0.5, 1);
+        ctx.fillRect(Math.round(WIDTH * left), 0, Math.round(WIDTH * right) - Math.round(WIDTH * left), 1);
       });
       canvas.onmousemove = event => {
         const at = event.offsetX / canvas.clientWidth;
@@ -49,7 +51,7 @@ class AttentionMap {
     });
     const ticks = document.createElement("div");
     ticks.className = "ticks";
-    const room = Math.max(3, this.holder.clientWidth / 120);
+    const room = Math.max(3, this.holder.clientWidth / 60);
     for (const tick of linear ? [0, 0.25, 0.5, 0.75, 1].map(share => Math.round(first + share * (last - first))) : logSplits(first, last, room)) {
       const mark = document.createElement("span");
       const at = place(tick);

@@ -20,6 +20,7 @@ const percent = value => (value === null || value === undefined ? "–" : `${+(1
 const count = value => (value === null || value === undefined ? "–" : value.toLocaleString("en"));
 
 function logSplits(low, high, room) {
+  if (!(low > 0) || !(high >= low) || !isFinite(high)) return [];
   const decades = Math.log10(high / low);
   const every = Math.max(1, Math.ceil(decades / room));
   const steps = every > 1 || decades > room / 2 ? [1] : decades > room / 4 ? [1, 3] : decades > 0.5 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 7];
@@ -49,6 +50,11 @@ class Chart {
   update(curves, { linear, selected, spans }) {
     const series = curves.panels[this.panel.name];
     this.figure.classList.toggle("filled", series.length > 0);
+    if (!series.length) {
+      this.plot?.destroy();
+      this.plot = null;
+      return;
+    }
     this.spans = spans;
     this.groups = curves.groups;
     const data = [curves.x], kinds = [];

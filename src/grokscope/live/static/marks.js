@@ -45,6 +45,7 @@ Object.assign(Chart.prototype, {
     ctx.save();
     ctx.font = `${12 * ratio}px system-ui, sans-serif`;
     ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
     for (const { group, at } of ends) {
       ctx.fillStyle = shade(group.colour);
       const room = (plot.width - 6) * ratio - bbox.left - bbox.width;

@@ -59,17 +59,18 @@ class RunTable {
   }
 
   write(row, own) {
-    const texts = [null, own.condition, own.seed, null, own.epochs ? `${count(own.epoch)} / ${count(own.epochs)}` : count(own.epoch), percent(own.train),
+    const texts = [null, own.condition, own.seed, null, count(own.epoch), percent(own.train),
       percent(own.test), null, count(own.t_mem), count(own.t_grok), short(own.speed), clock(own.left)];
     texts.forEach((text, column) => {
       const shown = text === null || text === undefined ? "" : String(text);
-      if (text !== null && row.cells[column].textContent !== shown) row.cells[column].textContent = shown;
+      if (text !== null && (column === 4 || row.cells[column].textContent !== shown)) row.cells[column].textContent = shown;
     });
     const status = document.createElement("span");
     status.className = `status ${own.status}`;
     status.textContent = own.status;
     row.cells[3].replaceChildren(status);
     row.title = own.problem || "";
+    if (own.epochs) row.cells[4].append(Object.assign(document.createElement("span"), { className: "of", textContent: ` / ${count(own.epochs)}` }));
     const phase = document.createElement("span");
     phase.className = "phase";
     phase.textContent = own.phase;
