@@ -93,7 +93,9 @@ def main() -> None:
     print(json.dumps(measured, indent=2))
 
 
-def grow_and_measure(sync_playwright: Any, url: str, opened: list[tuple[RunFolder, int, float]], given: Any) -> dict[str, Any]:
+def grow_and_measure(
+    sync_playwright: Any, url: str, opened: list[tuple[RunFolder, int, float]], given: Any
+) -> dict[str, Any]:
     from threading import Event, Thread
 
     stop, written = Event(), dict[int, float]()
@@ -108,17 +110,21 @@ def grow_and_measure(sync_playwright: Any, url: str, opened: list[tuple[RunFolde
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True)  # to evaluate our own script in it
+        page = browser.new_page(
+            viewport={"width": 1280, "height": 900}, bypass_csp=True
+        )  # to evaluate our own script in it
         begin = time.monotonic()
         page.goto(url)
-        page.wait_for_function(f"document.querySelectorAll('#rows tr').length >= {min(given.runs, 500)}", timeout=120_000)
+        page.wait_for_function(
+            f"document.querySelectorAll('#rows tr').length >= {min(given.runs, 500)}", timeout=120_000
+        )
         page.wait_for_selector("#panel-accuracy.filled")
         filled = time.monotonic() - begin
         page.evaluate(LATE)
         Thread(target=grow, daemon=True).start()
         time.sleep(5)
         gaps = page.evaluate(FRAMES.replace("SECONDS", str(given.seconds)))
-        seen = dict((int(epoch), at) for epoch, at in reversed(page.evaluate("window.late")))
+        seen = {int(epoch): at for epoch, at in reversed(page.evaluate("window.late"))}
         stop.set()
         browser.close()
     late = [seen[epoch] - at for epoch, at in written.items() if epoch in seen]

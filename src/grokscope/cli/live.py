@@ -21,7 +21,9 @@ def live(
     ] = None,
     host: Annotated[
         str,
-        typer.Option("--host", metavar="HOST", help="Address to listen on; by default only this machine can reach the page."),
+        typer.Option(
+            "--host", metavar="HOST", help="Address to listen on; by default only this machine can reach the page."
+        ),
     ] = "127.0.0.1",
 ) -> None:
     """Watch runs in the browser while they train: curves, phases, attention, speed and time left.

@@ -42,7 +42,7 @@ class Sink(Protocol):
         """Save the rows measured since the last save, and the state to continue from."""
 
     def append(self, rows: list[Row]) -> None:
-        """Show rows, which will be saved later, to whoever watches the run. Called while a save may be in progress. Never raises."""
+        """Show rows, which will be saved later, to whoever watches the run. A save may be in progress. Never raises."""
 
     def fail(self, reason: str) -> None:
         """Store why the run cannot continue, as far as that is possible, and release the sink. Never raises."""

@@ -7,6 +7,7 @@ server again after a restart.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import ipaddress
 import json
@@ -14,6 +15,7 @@ import os
 import secrets
 import socket
 import stat
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,9 +57,11 @@ def listen(folder: Path, host: str, port: int | None) -> tuple[socket.socket, Ad
     token, last = _remembered(folder, host)
     token = token or secrets.token_urlsafe(24)
     taken = None
-    if port is None and last:
+    for pause in (0.3, 0.6, 0.0) if port is None and last else ():  # the server of last time may be about to end
         with contextlib.suppress(OSError):
             taken = _bound(host, last)
+            break
+        time.sleep(pause)
     if taken is None:
         try:
             taken = _bound(host, port or 0)
@@ -86,8 +90,6 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _refused(host: str, port: int | None, error: OSError) -> ConfigError:
-    import errno
-
     if error.errno == errno.EADDRINUSE:
         return ConfigError("--port", f"{port} is in use; choose another one, or omit --port to take a free one")
     if error.errno == errno.EACCES:

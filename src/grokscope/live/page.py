@@ -27,7 +27,8 @@ def render(folder: str, nonce: str) -> str:
     about = {
         "phases": dict(zip(PHASES, PHASE_COLOURS, strict=False)),
         "panels": [
-            {"name": p.name, "log": p.log, "percent": p.percent, "metrics": [name for _, name in p.metrics]} for p in PANELS
+            {"name": p.name, "log": p.log, "percent": p.percent, "metrics": [name for _, name in p.metrics]}
+            for p in PANELS
         ],
         "mostLines": MOST_LINES,
         "listed": LISTED,

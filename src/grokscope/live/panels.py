@@ -23,7 +23,12 @@ PANELS = (
         metrics=(("test_accuracy", "test"), ("train_accuracy", "train")),
         percent=True,
     ),
-    Panel(name="divergence", title="D, distance of attention from the informative tokens (nats)", metrics=(("D", "D"),), log=True),
+    Panel(
+        name="divergence",
+        title="D, distance of attention from the informative tokens (nats)",
+        metrics=(("D", "D"),),
+        log=True,
+    ),
     Panel(
         name="gradient",
         title="Attention gradient under its bound (nats)",

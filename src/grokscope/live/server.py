@@ -143,7 +143,12 @@ def serve(folder: Path, bound: socket.socket, address: Address) -> None:
     live = Live(folder, address)
     server = uvicorn.Server(
         uvicorn.Config(
-            live.app(), log_level="error", access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=2
+            live.app(),
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=2,
         )
     )
     Thread(target=live.watch, daemon=True).start()

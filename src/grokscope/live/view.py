@@ -65,6 +65,7 @@ class View:
         self._curves_of: object = None
         self._selected_of: object = None
         self._filters: object = None
+        self._outcomes: object = None
 
     def message(self) -> dict[str, Any]:
         """What changed since the last message; call it with the board's lock held."""
@@ -85,6 +86,9 @@ class View:
         if (curves_of, selected) != self._curves_of:
             self._curves_of = (curves_of, selected)
             message["curves"] = self._curves(chosen, selected)
+        outcomes = {name: _outcome(members) for name, members in self.groups(chosen).items()}
+        if outcomes != self._outcomes:
+            self._outcomes = message["outcomes"] = outcomes
         selected_of = (self.choice.run, selected and (selected.version, self.names_known()))
         if selected_of != self._selected_of:
             self._selected_of = selected_of
@@ -161,7 +165,7 @@ class View:
             "x": grid.tolist(),
             "lines": lines,
             "groups": [
-                {"name": name, "label": labels[name], "colour": colours[name], "runs": len(members), "outcome": _outcome(members)}
+                {"name": name, "label": labels[name], "colour": colours[name], "runs": len(members)}
                 for name, members in groups.items()
             ],
             "conditions": len({run.condition for run in drawn}),
@@ -257,8 +261,11 @@ def _natural(text: str) -> tuple[int, float, str]:
 
 
 def _short_names(names: Sequence[str]) -> dict[str, str]:
-    """Names for the ends of lines: the values alone, "0.3, oracle" for "prior.beta = 0.3, prior.target = oracle"."""
-    return {name: ", ".join(part.partition(" = ")[2] or part for part in name.split(", ")) for name in names}
+    """Names for the ends of lines: "beta = 0.3" where one setting differs, else the values alone, "0.3, oracle"."""
+    split = {name: [part.partition(" = ") for part in name.split(", ")] for name in names}
+    if {part[0] for parts in split.values() for part in parts} == {parts[0][0] for parts in split.values()}:
+        return {name: f"{parts[0][0].rpartition('.')[2]}{parts[0][1]}{parts[0][2]}" for name, parts in split.items()}
+    return {name: ", ".join(part[2] or part[0] for part in parts) for name, parts in split.items()}
 
 
 def _outcome(members: Sequence[LiveRun]) -> str:

@@ -58,7 +58,9 @@ class Follower:
             return gone
         changed = self._poll_tail()
         signature = tuple(_signature(self.path / name) for name in (STATE, CONFIG, MANIFEST))
-        held = is_held(self.path) if self.info is None or self.info.status in ("running", "stopped", "failed") else False
+        held = (
+            is_held(self.path) if self.info is None or self.info.status in ("running", "stopped", "failed") else False
+        )
         if signature != self._signature or held != (self.info is not None and self.info.status == "running"):
             if self._signature[2:] != signature[2:]:  # another manifest: perhaps another run, trained again
                 self._parts, self._saved = [], []
@@ -105,9 +107,7 @@ class Follower:
         for part in found[known:]:
             table = read_part(part)
             own = {"epoch", *filter(self._wanted, table.column_names)}
-            self._saved.append(
-                {name: _floats(table.column(name)) for name in table.column_names if name in own}
-            )
+            self._saved.append({name: _floats(table.column(name)) for name in table.column_names if name in own})
             self._parts.append(part)
         check_rows(self.path, [(part, len(own["epoch"])) for part, own in zip(found, self._saved, strict=True)], state)
         return len(found) != known

@@ -134,7 +134,7 @@ def _blocks(rows: Sequence[Row]) -> Iterator[bytes]:
         yield _BLOCK.pack(len(names), len(own)) + names
         for row in own:
             try:
-                yield array("d", row.values()).tobytes()  # type: ignore[arg-type]
+                yield array("d", row.values()).tobytes()  # type: ignore[type-var]
             except TypeError:  # None
                 yield array("d", [float("nan") if value is None else float(value) for value in row.values()]).tobytes()
 

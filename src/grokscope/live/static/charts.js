@@ -121,7 +121,7 @@ class Chart {
         y: { distr: this.panel.log ? 3 : 1, range: (plot, low, high) => this.range(low, high) },
       },
       axes: [
-        { ...axis, size: 26, gap: 3, values: (plot, ticks) => ticks.map(short), ...(linear ? {} : {
+        { ...axis, size: 26, gap: 3, label: "epoch", labelSize: 15, labelGap: 0, labelFont: axis.font, values: (plot, ticks) => ticks.map(short), ...(linear ? {} : {
           splits: (plot, index, low, high) => logSplits(low, high, plot.width / 70), filter: (plot, ticks) => ticks }) },
         { ...axis, size: 52, gap: 4, values: (plot, ticks) => wide(ticks), ...(this.panel.log ? {
           splits: (plot, index, low, high) => logSplits(low, high, plot.height / 28), filter: (plot, ticks) => ticks } : {}) },

@@ -7,7 +7,7 @@ const choice = { where: {}, status: "", text: "", by: "", run: "", linear: false
 const charts = about.panels.map(panel => new Chart(panel, pick));
 const table = new RunTable(pick);
 const attention = new AttentionMap();
-let source = null, curves = null, selected = null, lost = null;
+let source = null, curves = null, selected = null, lost = null, outcomes = {};
 
 function address(path, own) {
   return `${path}?token=${encodeURIComponent(token)}&view=${encodeURIComponent(JSON.stringify(own))}`;
@@ -42,10 +42,9 @@ function receive(message) {
     selected = message.selected;
     detail();
   }
-  if (message.curves) {
-    curves = message.curves;
-    groups();
-  }
+  if (message.outcomes) outcomes = message.outcomes;
+  if (message.curves) curves = message.curves;
+  if (curves && (message.outcomes || message.curves)) groups();
   table.select(choice.run);
   if (curves && (message.curves || "selected" in message)) draw();
 }
@@ -109,7 +108,7 @@ function groups() {
     text.textContent = group.name;
     const many = one && curves.conditions > 1 ? `${curves.conditions} conditions: choose a setting to colour by · ` : "";
     const drawn = curves.lines ? "" : ` · median of ${count(group.runs)}, band from 10 to 90 %`;
-    more.textContent = `${many}${group.outcome}${drawn}`;
+    more.textContent = `${many}${outcomes[group.name] || ""}${drawn}`;
     item.append(mark, text, more);
     return item;
   }));

@@ -53,7 +53,7 @@ class RunTable {
     button.textContent = id;
     button.title = id;
     row.cells[0].append(button);
-    for (const column of [1, 2, 5, 8, 10, 11]) row.cells[column].classList.add("wide");
+    for (const column of [1, 2, 5, 8, 9, 10, 11]) row.cells[column].classList.add("wide");
     for (const column of [2, 4, 5, 6, 8, 9, 10, 11]) row.cells[column].classList.add("number");
     return row;
   }
