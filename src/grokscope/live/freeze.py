@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from threading import Lock
 
 from ..errors import ConfigError
 from .board import Board
-from .view import Choice
+from .choice import Choice
 
 _drawing = Lock()
 """Matplotlib's settings are global: one report at a time."""
@@ -24,9 +25,12 @@ def frozen(board: Board, choice: Choice) -> str:
     if not runs:
         raise ConfigError("view", "no run in view has saved a row yet; runs are saved every 20 seconds")
     words = ["grokscope", "report", "--runs", str(board.folder)]
-    if choice.status or choice.text:
-        words += [run.id for run in runs]
+    if choice.status or choice.text or any(name not in run.settings for run in everything for name in choice.where):
+        words += [run.id for run in runs]  # what --where cannot express
     else:
         words += [word for name, value in choice.where.items() for word in ("--where", f"{name}={value}")]
     with _drawing:
-        return build_page(runs, command=shlex.join(words), title="Grokking runs, as seen live").html
+        built = build_page(runs, command=shlex.join(words), title="Grokking runs, as seen live")
+    for note in built.notes:
+        print(note, file=sys.stderr)
+    return built.html

@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from ..figures.phases import PHASES
 from ..figures.style import PHASE_COLOURS
 from .panels import PANELS
-from .view import LISTED, MOST_LINES
+from .view import LISTED
 
 SCRIPTS = ("uPlot.iife.min.js", "charts.js", "marks.js", "attention.js", "table.js", "live.js")
 STYLES = ("uPlot.min.css", "live.css")
@@ -30,7 +30,6 @@ def render(folder: str, nonce: str) -> str:
             {"name": p.name, "log": p.log, "percent": p.percent, "metrics": [name for _, name in p.metrics]}
             for p in PANELS
         ],
-        "mostLines": MOST_LINES,
         "listed": LISTED,
     }
     return template.render(

@@ -23,15 +23,18 @@ from starlette.routing import Route
 from ..errors import ConfigError, GrokscopeError
 from .address import Address
 from .board import Board
+from .choice import read_choice
 from .freeze import frozen
 from .page import render
 from .positions import PositionNames
-from .view import Choice, View
+from .view import View
 
 POLL = 0.4
 """Seconds between two looks at the folder."""
 LOOK = 0.2
 """Seconds between two looks at the board, by each page."""
+PATIENCE = 2.0
+"""Seconds that a page waits for a folder to be read once, before it is shown how far that has come."""
 ALIVE = 5.0
 """Seconds after which an idle stream says that it is alive."""
 HEADERS = {
@@ -104,6 +107,8 @@ class Live:
     async def report(self, request: Request) -> Response:
         try:
             choice = read_choice(request.query_params.get("view", ""))
+            if not self.pages:  # nobody polls for it
+                await run_in_threadpool(self.board.poll)
             html = await run_in_threadpool(frozen, self.board, choice)
         except GrokscopeError as error:
             return PlainTextResponse(str(error), 400)
@@ -112,11 +117,15 @@ class Live:
     async def _stream(self, view: View) -> AsyncIterator[str]:
         """Messages whenever the board changes. A large view takes at most a quarter of the time of one core."""
         self.pages += 1
-        seen, silent, due = None, time.monotonic(), 0.0
+        begin = silent = time.monotonic()
+        seen, due = None, 0.0
         try:
             yield "retry: 1000\n\n"
             while not self.stopped.is_set():
                 now = time.monotonic()
+                if not self.board.polled and now - begin < PATIENCE:  # an empty board would empty a page that is open
+                    await asyncio.sleep(LOOK)
+                    continue
                 state = (self.board.version, self.board.unread, view.names_known())
                 if state != seen and now >= due:
                     seen = state
@@ -148,6 +157,7 @@ def serve(folder: Path, bound: socket.socket, address: Address) -> None:
             access_log=False,
             server_header=False,
             lifespan="off",
+            ws="none",
             timeout_graceful_shutdown=2,
         )
     )
@@ -167,21 +177,6 @@ def _end_streams(server: uvicorn.Server, live: Live) -> None:
     while not server.should_exit and not live.stopped.wait(LOOK):
         pass
     live.stopped.set()
-
-
-def read_choice(text: str) -> Choice:
-    """From the JSON that a page sends; ConfigError for anything else."""
-    try:
-        plain = json.loads(text or "{}")
-        where = plain.pop("where", {})
-        words = {name: plain.pop(name, "") for name in ("status", "text", "by", "run")}
-        linear = plain.pop("linear", False)
-    except (ValueError, AttributeError, RecursionError):
-        raise ConfigError("view", "is not a JSON object") from None
-    values = [*words.values(), *(where if isinstance(where, dict) else [None]), *getattr(where, "values", list)()]
-    if plain or not isinstance(linear, bool) or not all(isinstance(value, str) for value in values):
-        raise ConfigError("view", "has settings that the page does not send")
-    return Choice(where=where, linear=linear, **words)
 
 
 def _refusal(why: str) -> Response:
