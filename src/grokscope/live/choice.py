@@ -44,7 +44,7 @@ def read_choice(text: str) -> Choice:
         where = plain.pop("where", {})
         words = {name: plain.pop(name, "") for name in ("status", "text", "by", "run")}
         linear = plain.pop("linear", False)
-    except (ValueError, AttributeError, RecursionError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         raise ConfigError("view", "is not a JSON object") from None
     values = [*words.values(), *(where.values() if isinstance(where, dict) else [None])]
     if plain or not isinstance(linear, bool) or not all(isinstance(value, str) for value in values):

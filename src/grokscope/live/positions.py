@@ -27,10 +27,10 @@ class PositionNames:
         with self._guard:
             if run.id not in self._known:
                 self._known[run.id] = None
-                Thread(target=self._read, args=(run,), daemon=True).start()
+                Thread(target=self.read, args=(run,), daemon=True).start()
             return self._known[run.id]
 
-    def _read(self, run: RunInfo) -> None:
+    def read(self, run: RunInfo) -> None:
         found = Positions([], [])
         try:
             from ..report.settings import position_names, read_settings
