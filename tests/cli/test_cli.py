@@ -26,6 +26,7 @@ COMMANDS = [
     "runs",
     "show",
     "report",
+    "live",
     "list",
     "bench",
     "reproduce",

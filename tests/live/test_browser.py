@@ -53,7 +53,10 @@ def visit(browser):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
         context.set_default_timeout(60_000)
         contexts.append(context)
-        context.on("request", lambda request: urlsplit(request.url).hostname in ("127.0.0.1", None) or wrong.append(request.url))
+        context.on(
+            "request",
+            lambda request: urlsplit(request.url).hostname in ("127.0.0.1", None) or wrong.append(request.url),
+        )
         context.on("weberror", lambda error: wrong.append(str(error.error)))
         page = context.new_page()
         page.goto(url)
@@ -135,9 +138,7 @@ def test_it_fills_while_a_sweep_trains_and_survives_what_happens(serve, visit, t
 
 
 def test_it_says_that_the_server_is_gone(serve, visit, some):
-    runs, run = some
-    url = serve(runs)
-    page = visit(url)
+    page = visit(serve(some[0]))
     expect(line(page, "training")).to_contain_text("running")
     page.route("**/events*", lambda route: route.abort())
     page.locator("#filter-status").select_option("running")
@@ -164,7 +165,7 @@ def test_rows_phases_and_attention_of_a_selected_run_as_they_come(serve, visit, 
 
 
 def test_a_deleted_run_that_is_selected(serve, visit, some):
-    runs, run = some
+    runs, _ = some
     page = visit(serve(runs))
     page.locator('#rows button[title="told0"]').click()
     expect(page.locator("#selected-title")).to_have_text("told0")
@@ -191,8 +192,7 @@ def test_names_with_html_are_text(serve, visit, tmp_path):
 
 
 def test_filters_colours_and_the_frozen_report(serve, visit, some):
-    runs, run = some
-    page = visit(serve(runs))
+    page = visit(serve(some[0]))
     expect(page.locator("#rows tr")).to_have_count(4)
     expect(page.locator("#groups li")).to_have_count(2)
     page.locator('select[data-setting="prior.beta"]').select_option("0.3")
@@ -219,7 +219,9 @@ def test_more_than_twenty_runs_are_drawn_as_median_and_band(serve, visit, tmp_pa
     chart = page.locator("#panel-accuracy .u-over")
     box = chart.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 4, box["y"] + 6)
-    expect(page.locator("#panel-accuracy .readout")).to_have_text(re.compile(r"^epoch 700 · all runs, median, test: 100 %$"))
+    expect(page.locator("#panel-accuracy .readout")).to_have_text(
+        re.compile(r"^epoch 700 · all runs, median, test: 100 %$")
+    )
 
 
 def test_keyboard(serve, visit, some):
@@ -250,13 +252,17 @@ def test_keyboard(serve, visit, some):
 
 @pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(251, 251, 250)"), ("dark", "rgb(21, 23, 26)")])
 def test_a_phone_in_light_and_dark(serve, visit, some, scheme, paper):
-    runs, run = some
+    runs, _ = some
     finished(runs, "a-name-" + "that-is-very-long-" * 6, seed=5, beta=0.30000000000000004)
-    page = visit(serve(runs), viewport={"width": 390, "height": 844}, color_scheme=scheme, is_mobile=True, has_touch=True)
+    page = visit(
+        serve(runs), viewport={"width": 390, "height": 844}, color_scheme=scheme, is_mobile=True, has_touch=True
+    )
     expect(page.locator("#rows tr")).to_have_count(5)
     page.locator("#rows button").last.tap()
     expect(page.locator("#attention-map canvas")).to_have_count(5)
     expect(page.locator("#panel-norms.filled")).to_be_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    assert page.evaluate("[...document.querySelectorAll('.chart canvas')].every(c => c.getBoundingClientRect().right <= 390)")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.chart canvas')].every(c => c.getBoundingClientRect().right <= 390)"
+    )

@@ -47,7 +47,7 @@ def ask(place, path, host=None):
 
 
 def test_nothing_is_answered_without_the_token_or_under_another_name(server):
-    process, place, token = server
+    _, place, token = server
     wrong = ["", "?token=", f"?token={token[:-1]}", f"?token={token}x", "?token=ü", "?Token=" + token]
     for path in ("/", "/events", "/report"):
         for query in wrong:
@@ -71,7 +71,7 @@ def test_nothing_is_answered_without_the_token_or_under_another_name(server):
 
 
 def test_events_and_report(server):
-    process, place, token = server
+    _, place, token = server
     answer, connection = ask(place, f"/events?token={token}")
     assert answer.headers["Content-Type"].startswith("text/event-stream")
     line = b""
@@ -146,7 +146,10 @@ def test_a_port_in_use_is_one_line(run, runs):
     [
         (["--port", "70000"], "--port: 70000 is outside 0 … 65535\n"),
         (["--port", "-1"], "--port: -1 is outside 0 … 65535\n"),
-        (["--host", "no-such-host.invalid"], "--host: unknown host 'no-such-host.invalid'; 127.0.0.1 is this machine\n"),
+        (
+            ["--host", "no-such-host.invalid"],
+            "--host: unknown host 'no-such-host.invalid'; 127.0.0.1 is this machine\n",
+        ),
         (["--host", "192.0.2.1"], "--host: 192.0.2.1 is not an address of this machine; 127.0.0.1 is\n"),
     ],
 )
@@ -200,7 +203,9 @@ def test_loopback():
 
 
 def test_no_other_command_imports_the_server():
-    code = "import sys; from grokscope.cli.front import register; register(['train', 'runs', 'demo', 'report', 'live']);"
+    code = (
+        "import sys; from grokscope.cli.front import register; register(['train', 'runs', 'demo', 'report', 'live']);"
+    )
     code += "print([name for name in sys.modules if name.split('.')[0] in ('starlette', 'uvicorn', 'anyio')])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 

@@ -46,7 +46,13 @@ def test_a_run_in_training_and_a_finished_one(runs):
     new, old = message["rows"]["new"], message["rows"]["old"]
     assert (new["status"], new["epoch"], new["epochs"], new["phase"]) == ("running", 225, 1000, "plateau")
     assert (new["speed"], new["left"]) == (100.0, 8)  # 775 epochs, 100 per second
-    assert (old["status"], old["phase"], old["t_mem"], old["speed"], old["left"]) == ("grokked", "grokking", 100, None, None)
+    assert (old["status"], old["phase"], old["t_mem"], old["speed"], old["left"]) == (
+        "grokked",
+        "grokking",
+        100,
+        None,
+        None,
+    )
     assert old["t_grok"] == 500
     head = message["head"]
     assert head["statuses"] == {"running": 1, "finished": 1}
@@ -78,7 +84,9 @@ def test_more_than_twenty_runs_are_a_median_and_a_band(runs):
     (middle, selected) = series(message, "accuracy")
     assert not message["curves"]["lines"]
     assert (selected["run"], selected["group"]) == ("r03", -1)
-    assert all(low <= value <= high for low, value, high in zip(middle["low"], middle["y"], middle["high"], strict=True))
+    assert all(
+        low <= value <= high for low, value, high in zip(middle["low"], middle["y"], middle["high"], strict=True)
+    )
     assert any(low < high for low, high in zip(middle["low"], middle["high"], strict=True))
     assert message["outcomes"] == {"all runs": "21 of 21 grokked, median epoch 400"}
 
@@ -184,7 +192,9 @@ def test_a_run_without_the_metrics_of_the_page(runs):
     assert message["selected"]["attention"] is None
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '"a"', '{"where": []}', '{"where": {"a": 1}}', '{"run": 1}', '{"x": ""}', '{"linear": 1}'])
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '"a"', '{"where": []}', '{"where": {"a": 1}}', '{"run": 1}', '{"x": ""}', '{"linear": 1}']
+)
 def test_a_view_that_no_page_sends_is_refused(text):
     with pytest.raises(ConfigError):
         read_choice(text)

@@ -158,6 +158,22 @@ def test_an_unfinished_block_waits_for_its_end(tmp_path):
     assert block.values[:, block.columns.index("epoch")].tolist() == [2.0]
 
 
+def test_a_flipped_bit_or_the_tail_of_another_run_is_not_shown(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name / "metrics").mkdir(parents=True)
+    tail = Tail(tmp_path / "a")
+    tail.append([row(1)])
+    tail.append([row(2)])
+    whole = tail_file(tmp_path / "a").read_bytes()
+    tail_file(tmp_path / "b").write_bytes(whole)
+    assert read_tail(tmp_path / "b", TailPosition())[1] == []
+    for place in range(16, len(whole)):
+        flipped = bytes([*whole[:place], whole[place] ^ 4, *whole[place + 1 :]])
+        tail_file(tmp_path / "a").write_bytes(flipped)
+        blocks = read_tail(tmp_path / "a", TailPosition())[1]
+        assert [block.values.tolist() for block in blocks] == [[[1, 1 / 2, 3]]][: place >= 16 + (len(whole) - 16) // 2]
+
+
 @pytest.mark.parametrize("content", [b"", b"gs-tail1", b"other" * 10, b"gs-tail1" + bytes(8) + b"\xff" * 40])
 def test_a_foreign_or_broken_tail_has_no_rows(runs, content):
     with open_run(runs) as folder:

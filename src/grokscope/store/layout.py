@@ -11,7 +11,7 @@
   lock               held by the process that trains the run
   .damaged/          damaged files, and later ones, that were moved aside when the run went back to an earlier epoch
 
-Every file but the lock and the tail is sealed (`seal`) under a label that names the run and the file.
+Every file but the lock is sealed (`seal`; the tail block by block) under a label that names the run and the file.
 """
 
 from __future__ import annotations

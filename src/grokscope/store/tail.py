@@ -1,11 +1,13 @@
 """Rows of a run that are not saved yet, for readers that watch it train.
 
 The tail is a file that grows: rows that were measured after the newest checkpoint, which a killed run will train again. It is
-never read to continue a run, so it needs neither fsync nor a seal, and an append costs some ten microseconds; saving a
-checkpoint starts it anew. Its header has a random mark: a reader that finds the mark it knows reads on from where it was.
+never read to continue a run, so it needs no fsync, and an append costs some ten microseconds; saving a checkpoint starts it
+anew. Its header has a random mark: a reader that finds the mark it knows reads on from where it was. A damaged block, and what
+follows it, is not shown.
 
     header   8 bytes "gs-tail1", 8 random bytes
-    block    two uint32: bytes of names, number of rows; the names of the columns as JSON; float64 [row, column]
+    block    three uint32: CRC-32 of the run's label and of the rest, bytes of names, bytes of values; the names of the columns
+             as JSON; float64 [row, column]
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from itertools import groupby
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 from .disk import remove
-from .layout import tail_file
+from .layout import label, tail_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"gs-tail1"
 HEADER = 16
-_BLOCK = struct.Struct("<II")
+_BLOCK = struct.Struct("<III")
 
 
 class Tail:
@@ -69,7 +72,7 @@ class Tail:
                     os.unlink(self.path)
 
     def _write(self, rows: Sequence[Row], *, fresh: bool) -> None:
-        content = (MAGIC + os.urandom(8) if fresh else b"") + b"".join(_blocks(rows))
+        content = (MAGIC + os.urandom(8) if fresh else b"") + b"".join(_blocks(rows, label(self.path)))
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_TRUNC if fresh else os.O_APPEND)
         try:
             descriptor = os.open(self.path, flags, 0o666)
@@ -123,39 +126,42 @@ def read_tail(run: Path, position: TailPosition) -> tuple[TailPosition, list[Blo
         return TailPosition(), []
     finally:
         os.close(descriptor)
-    blocks, read = _decode(content)
+    blocks, read = _decode(content, label(tail_file(run)))
     return TailPosition(mark, offset + read), blocks
 
 
-def _blocks(rows: Sequence[Row]) -> Iterator[bytes]:
+def _blocks(rows: Sequence[Row], label: str) -> Iterator[bytes]:
     for columns, members in groupby(rows, key=tuple):
         own = list(members)
         names = json.dumps(columns).encode()
-        yield _BLOCK.pack(len(names), len(own)) + names
-        for row in own:
-            try:
-                yield array("d", row.values()).tobytes()  # type: ignore[type-var]
-            except TypeError:  # None
-                yield array("d", [float("nan") if value is None else float(value) for value in row.values()]).tobytes()
+        values = b"".join(map(_values, own))
+        yield _BLOCK.pack(_checksum(label, names, values), len(names), len(values)) + names + values
 
 
-def _decode(content: bytes) -> tuple[list[Block], int]:
+def _values(row: Row) -> bytes:
+    try:
+        return array("d", row.values()).tobytes()  # type: ignore[type-var]
+    except TypeError:  # None
+        return array("d", [float("nan") if value is None else float(value) for value in row.values()]).tobytes()
+
+
+def _checksum(label: str, names: bytes, values: bytes) -> int:
+    return crc32(values, crc32(names, crc32(f"{label} {len(names)} {len(values)}".encode())))
+
+
+def _decode(content: bytes, label: str) -> tuple[list[Block], int]:
     """The complete blocks, and their length in bytes."""
     import numpy as np
 
     blocks, place = [], 0
     while place + _BLOCK.size <= len(content):
-        length, rows = _BLOCK.unpack_from(content, place)
-        start = place + _BLOCK.size + length
-        if start > len(content):
+        checksum, middle, length = _BLOCK.unpack_from(content, place)
+        start = place + _BLOCK.size
+        end = start + middle + length
+        names, values = content[start : start + middle], content[start + middle : end]
+        if _checksum(label, names, values) != checksum:  # not complete yet, or damaged
             break
-        try:
-            columns = json.loads(content[place + _BLOCK.size : start])
-        except ValueError:  # not ours
-            break
-        end = start + 8 * rows * len(columns)
-        if end > len(content):
-            break
-        blocks.append(Block(columns, np.frombuffer(content[start:end]).reshape(rows, len(columns))))
+        columns = json.loads(names)
+        blocks.append(Block(columns, np.frombuffer(values).reshape(-1, len(columns))))
         place = end
     return blocks, place
