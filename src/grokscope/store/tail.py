@@ -159,7 +159,7 @@ def _decode(content: bytes, label: str) -> tuple[list[Block], int]:
         start = place + _BLOCK.size
         end = start + middle + length
         names, values = content[start : start + middle], content[start + middle : end]
-        if _checksum(label, names, values) != checksum:  # not complete yet, or damaged
+        if end > len(content) or _checksum(label, names, values) != checksum:  # not complete yet, or damaged
             break
         columns = json.loads(names)
         blocks.append(Block(columns, np.frombuffer(values).reshape(-1, len(columns))))
