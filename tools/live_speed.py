@@ -26,8 +26,14 @@ FRAMES = """() => new Promise(done => {
   const gaps = []; let last = performance.now(); const end = last + SECONDS * 1000;
   const step = now => { gaps.push(now - last); last = now; now < end ? requestAnimationFrame(step) : done(gaps); };
   requestAnimationFrame(step); })"""
-LATE = """() => { window.late = []; const write = RunTable.prototype.write; RunTable.prototype.write = function (row, own) {
-  write.call(this, row, own); if (own.seed === 0) window.late.push([own.epoch, Date.now() / 1000]); }; }"""
+WATCH = """() => {
+  window.took = []; window.late = [];
+  const take = receive, write = RunTable.prototype.write;
+  receive = message => { const begin = performance.now(); take(message); window.took.push(performance.now() - begin); };
+  RunTable.prototype.write = function (row, own) {
+    write.call(this, row, own);
+    if (own.seed === 0) window.late.push([own.epoch, Date.now() / 1000]);
+  }; }"""
 
 
 def row(epoch: int, seed: int, beta: float) -> dict[str, float]:
@@ -120,11 +126,12 @@ def grow_and_measure(
         )
         page.wait_for_selector("#panel-accuracy.filled")
         filled = time.monotonic() - begin
-        page.evaluate(LATE)
+        page.evaluate(WATCH)
         Thread(target=grow, daemon=True).start()
         time.sleep(5)
         gaps = page.evaluate(FRAMES.replace("SECONDS", str(given.seconds)))
         seen = {int(epoch): at for epoch, at in reversed(page.evaluate("window.late"))}
+        took = page.evaluate("window.took")
         stop.set()
         browser.close()
     late = [seen[epoch] - at for epoch, at in written.items() if epoch in seen]
@@ -137,6 +144,8 @@ def grow_and_measure(
         "frame_ms_median": round(quantile(gaps, 0.5), 1),
         "frame_ms_99": round(quantile(gaps, 0.99), 1),
         "frame_ms_max": round(max(gaps), 1),
+        "message_ms_median": round(quantile(took, 0.5), 1),
+        "message_ms_max": round(max(took), 1),
         "seconds_late_median": round(quantile(late, 0.5), 2) if late else None,
         "seconds_late_max": round(max(late), 2) if late else None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,7 +13,6 @@ from ..analysis import DEFAULT
 from ..describe import SILENT
 from .board import Board
 from .choice import natural, setting_of, status_group
-from .curves import plain
 from .run import LiveRun
 
 MOST_VALUES = 30
@@ -80,4 +80,5 @@ def outcome(members: Sequence[LiveRun]) -> str:
 
 
 def _short(value: float | None) -> float | None:
-    return None if value is None else plain(np.array([value]))[0]
+    """Four digits; None for what is not finite."""
+    return float(f"{value:.4g}") if value is not None and math.isfinite(value) else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,8 @@ class Follower:
         self._wanted = wanted
         self._signature: tuple[object, ...] = ()
         self._parts: list[PartFile] = []
+        self._rows: list[int] = []
+        """Rows of each part."""
         self._saved: list[Columns] = []
         self._position = TailPosition()
         self._tail: list[Block] = []
@@ -63,7 +66,7 @@ class Follower:
         )
         if signature != self._signature or held != (self.info is not None and self.info.status == "running"):
             if self._signature[2:] != signature[2:]:  # another manifest: perhaps another run, trained again
-                self._parts, self._saved = [], []
+                self._parts, self._rows, self._saved = [], [], []
             self._signature = signature
             before = self.info
             try:
@@ -83,6 +86,7 @@ class Follower:
     def columns(self) -> Columns:
         """All rows: the saved ones, then those of the tail."""
         if self._columns is None:
+            self._saved = [_joined(self._saved)] if self._saved else []
             self._columns = _joined([*self._saved, *_of_tail(self._tail, self.last_saved, self._wanted)])
         return self._columns
 
@@ -94,7 +98,7 @@ class Follower:
         position, blocks = read_tail(self.path, self._position)
         restarted = position.mark != self._position.mark
         had = bool(self._tail)
-        self._tail = blocks if restarted else [*self._tail, *blocks]
+        self._tail = _merged(blocks if restarted else [*self._tail, *blocks])
         self._position = position
         return bool(blocks) or (restarted and had)
 
@@ -103,13 +107,14 @@ class Follower:
         found = part_files(self.path)
         known = len(self._parts)
         if found[:known] != self._parts:  # the run went back to an earlier checkpoint, or was trained again
-            self._parts, self._saved, known = [], [], 0
+            self._parts, self._rows, self._saved, known = [], [], [], 0
         for part in found[known:]:
             table = read_part(part)
             own = {"epoch", *filter(self._wanted, table.column_names)}
             self._saved.append({name: _floats(table.column(name)) for name in table.column_names if name in own})
             self._parts.append(part)
-        check_rows(self.path, [(part, len(own["epoch"])) for part, own in zip(found, self._saved, strict=True)], state)
+            self._rows.append(len(table))
+        check_rows(self.path, list(zip(found, self._rows, strict=True)), state)
         return len(found) != known
 
 
@@ -127,6 +132,14 @@ def _floats(column: object) -> np.ndarray:
     import pyarrow as pa
 
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)  # type: ignore[attr-defined]
+
+
+def _merged(blocks: list[Block]) -> list[Block]:
+    """The same rows in fewer blocks: most have the same columns."""
+    import numpy as np
+
+    groups = [(columns, list(own)) for columns, own in groupby(blocks, key=lambda block: block.columns)]
+    return [Block(columns, np.concatenate([block.values for block in own])) for columns, own in groups]
 
 
 def _of_tail(blocks: list[Block], last_saved: float, wanted: Callable[[str], bool]) -> list[Columns]:

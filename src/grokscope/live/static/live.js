@@ -107,11 +107,14 @@ function groups() {
     mark.style.background = shade(group.colour);
     text.textContent = group.name;
     const many = one && curves.conditions > 1 ? `${curves.conditions} conditions: choose a setting to colour by · ` : "";
-    const drawn = curves.lines ? "" : ` · median of ${count(group.runs)}, band from 10 to 90 %`;
-    more.textContent = `${many}${outcomes[group.name] || ""}${drawn}`;
+    more.textContent = `${many}${outcomes[group.name] || ""}`;
     item.append(mark, text, more);
     return item;
   }));
+  if (curves.lines) return;
+  const note = document.createElement("li");
+  note.append(Object.assign(document.createElement("span"), { textContent: "lines are medians; bands hold the runs from the 10th to the 90th percentile" }));
+  $("groups").append(note);
 }
 
 function detail() {
