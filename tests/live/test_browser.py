@@ -219,7 +219,7 @@ def test_more_than_twenty_runs_are_drawn_as_median_and_band(serve, visit, tmp_pa
     expect(page.locator("#tile-grokked")).to_have_text("22")
     chart = page.locator("#panel-accuracy .u-over")
     box = chart.bounding_box()
-    page.mouse.move(box["x"] + box["width"] - 4, box["y"] + 6)
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + 10)
     expect(page.locator("#panel-accuracy .readout")).to_have_text(
         re.compile(r"^epoch 700 · all runs, median, test: 100 %$")
     )

@@ -116,6 +116,8 @@ class Live:
 
     async def _stream(self, view: View) -> AsyncIterator[str]:
         """Messages whenever the board changes. A large view takes at most a quarter of the time of one core."""
+        if not self.pages:  # nobody has looked since: what is known of the folder may be old
+            self.board.polled = False
         self.pages += 1
         begin = silent = time.monotonic()
         seen, due = None, 0.0

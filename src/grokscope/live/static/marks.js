@@ -7,7 +7,7 @@ Object.assign(Chart.prototype, {
   },
 
   labelWidth() {
-    return Math.min(150, 16 + 7 * Math.max(...this.groups.map(group => group.label.length)));
+    return Math.min(150, 14 + 6.4 * Math.max(...this.groups.map(group => group.label.length)));
   },
 
   drawSpans(plot) {
