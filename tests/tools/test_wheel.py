@@ -29,6 +29,6 @@ def test_uplot_comes_with_its_licence_and_is_the_version_that_the_page_names():
     (licence,) = [path for path in PROJECT["project"]["license-files"] if "uPlot" in path]
     assert (ROOT / licence).parent == static and "MIT License" in (ROOT / licence).read_text("utf-8")
     version = re.search(r"\(v([\d.]+)\)", (static / "uPlot.iife.min.js").read_text("utf-8"))[1]
-    assert f"uPlot) {version} (MIT)" in (ROOT / "docs" / "live.md").read_text("utf-8").replace(
-        "](https://github.com/leeoniya/uPlot", ""
+    assert f"uPlot](https://github.com/leeoniya/uPlot) {version} (MIT)" in (ROOT / "docs" / "live.md").read_text(
+        "utf-8"
     )

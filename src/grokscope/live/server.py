@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 import socket
@@ -151,34 +152,32 @@ class Live:
 
 def serve(folder: Path, bound: socket.socket, address: Address) -> None:
     """Serve until interrupted."""
-    live = Live(folder, address)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            live.app(),
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            lifespan="off",
-            ws="none",
-            timeout_graceful_shutdown=2,
-        )
+    with contextlib.suppress(KeyboardInterrupt):
+        server_of(Live(folder, address)).run(sockets=[bound])
+    print("stopped", file=sys.stderr)
+
+
+def server_of(live: Live) -> uvicorn.Server:
+    """A server that is ready to run; it ends its streams when it is asked to exit."""
+    config = uvicorn.Config(
+        live.app(),
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=2,
     )
-    Thread(target=live.watch, daemon=True).start()
-    Thread(target=_end_streams, args=(server, live), daemon=True).start()
-    try:
-        server.run(sockets=[bound])
-    except KeyboardInterrupt:
-        pass
-    finally:
+    server = uvicorn.Server(config)
+
+    def end_streams() -> None:
+        while not server.should_exit:
+            time.sleep(LOOK)
         live.stopped.set()
-        print("stopped", file=sys.stderr)
 
-
-def _end_streams(server: uvicorn.Server, live: Live) -> None:
-    """A server that is asked to stop waits for its streams: end them."""
-    while not server.should_exit and not live.stopped.wait(LOOK):
-        pass
-    live.stopped.set()
+    for work in (live.watch, end_streams):
+        Thread(target=work, daemon=True).start()
+    return server
 
 
 def _refusal(why: str) -> Response:
