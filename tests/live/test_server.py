@@ -49,7 +49,7 @@ def ask(place, path, host=None):
 def test_nothing_is_answered_without_the_token_or_under_another_name(server):
     _, place, token = server
     wrong = ["", "?token=", f"?token={token[:-1]}", f"?token={token}x", "?token=ü", "?Token=" + token]
-    for path in ("/", "/events", "/report"):
+    for path in ("/", "/events", "/report", "/nothing/../here"):
         for query in wrong:
             answer, connection = ask(place, path + query.replace("ü", "%C3%BC"))
             assert answer.status == 403, path + query
@@ -64,6 +64,10 @@ def test_nothing_is_answered_without_the_token_or_under_another_name(server):
     assert answer.headers["Referrer-Policy"] == "no-referrer"
     assert "http://" not in page.replace("http://www.w3.org", "") and "src=" not in page
     assert token not in page
+    connection.close()
+    connection = http.client.HTTPConnection(place, timeout=60)
+    connection.request("POST", "/", headers={"Host": place})
+    assert connection.getresponse().status == 403
     connection.close()
     answer, connection = ask(place, f"/static/../../page.py?token={token}")
     assert answer.status == 404

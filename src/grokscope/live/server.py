@@ -9,7 +9,7 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -59,9 +59,15 @@ class Live:
         self.pages = 0
         self.stopped = Event()
 
-    def app(self) -> Starlette:
+    def app(self) -> Callable[..., Awaitable[None]]:
         routes = {"/": self.page, "/events": self.events, "/report": self.report}
-        return Starlette(routes=[Route(path, self._guarded(answer)) for path, answer in routes.items()])
+        answers = Starlette(routes=[Route(path, answer) for path, answer in routes.items()])
+
+        async def guarded(scope: Any, receive: Any, send: Any) -> None:
+            refusal = self._refusal(Request(scope))
+            await (refusal or answers)(scope, receive, send)
+
+        return guarded
 
     def watch(self) -> None:
         """Poll the folder while a page is open."""
@@ -75,19 +81,14 @@ class Live:
                         self.board.version += 1
             self.stopped.wait(POLL if self.pages else LOOK)
 
-    def _guarded(self, answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
-        async def guarded(request: Request) -> Response:
-            token = request.query_params.get("token", "")
-            if not self.address.accepts(request.headers.get("host", "")):
-                return _refusal("this server goes by another name: use the address that grokscope live printed")
-            if not secrets.compare_digest(token.encode(), self.address.token.encode()):
-                return _refusal("the address needs the token that grokscope live printed")
-            response: Response = await answer(request)
-            for name, value in HEADERS.items():
-                response.headers.setdefault(name, value)
-            return response
-
-        return guarded
+    def _refusal(self, request: Request) -> Response | None:
+        token = request.query_params.get("token", "")
+        why = ""
+        if not self.address.accepts(request.headers.get("host", "")):
+            why = "this server goes by another name: use the address that grokscope live printed"
+        elif not secrets.compare_digest(token.encode(), self.address.token.encode()):
+            why = "the address needs the token that grokscope live printed"
+        return PlainTextResponse(f"403: {why}\n", 403, headers=HEADERS) if why else None
 
     async def page(self, request: Request) -> Response:
         nonce = secrets.token_urlsafe(16)
@@ -96,14 +97,14 @@ class Live:
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
         html = render(str(self.board.folder), nonce)
-        return HTMLResponse(html, headers={"Content-Security-Policy": policy})
+        return HTMLResponse(html, headers={**HEADERS, "Content-Security-Policy": policy})
 
     async def events(self, request: Request) -> Response:
         try:
             view = View(self.board, read_choice(request.query_params.get("view", "")), self.positions)
         except ConfigError as error:
-            return PlainTextResponse(str(error), 400)
-        return StreamingResponse(self._stream(view), media_type="text/event-stream")
+            return PlainTextResponse(str(error), 400, headers=HEADERS)
+        return StreamingResponse(self._stream(view), media_type="text/event-stream", headers=HEADERS)
 
     async def report(self, request: Request) -> Response:
         try:
@@ -112,8 +113,8 @@ class Live:
                 await run_in_threadpool(self.board.poll)
             html = await run_in_threadpool(frozen, self.board, choice)
         except GrokscopeError as error:
-            return PlainTextResponse(str(error), 400)
-        return HTMLResponse(html, headers={"Content-Security-Policy": REPORT_POLICY})
+            return PlainTextResponse(str(error), 400, headers=HEADERS)
+        return HTMLResponse(html, headers={**HEADERS, "Content-Security-Policy": REPORT_POLICY})
 
     async def _stream(self, view: View) -> AsyncIterator[str]:
         """Messages whenever the board changes. A large view takes at most a quarter of the time of one core."""
@@ -178,7 +179,3 @@ def server_of(live: Live) -> uvicorn.Server:
     for work in (live.watch, end_streams):
         Thread(target=work, daemon=True).start()
     return server
-
-
-def _refusal(why: str) -> Response:
-    return PlainTextResponse(f"403: {why}\n", 403, headers=HEADERS)
