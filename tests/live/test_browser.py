@@ -200,6 +200,31 @@ def test_a_deleted_run_that_is_selected(serve, visit, some):
     expect(page.locator("#panel-accuracy.filled")).to_be_visible()
 
 
+def test_a_damaged_run_says_what_is_wrong(serve, visit, some):
+    runs, _ = some
+    finished(runs, "broken", seed=9)
+    (runs / "broken" / "state.json").write_text("{")
+    page = visit(serve(runs))
+    page.locator('#rows button[title="broken"]').click()
+    expect(page.locator("#selected-about")).to_contain_text("damaged")
+    expect(page.locator("#selected-about")).to_contain_text("state.json")
+    expect(page.locator("#selected-about")).not_to_contain_text("seed")
+
+
+def test_many_settings_to_filter_by(serve, visit, tmp_path):
+    for number in (0, 1):
+        with open_run(
+            tmp_path, f"r{number}", kind="watched", settings={f"s{place}": number for place in range(8)}
+        ) as run:
+            save(run, rows(50), "done")
+    page = visit(serve(tmp_path))
+    expect(page.locator("#filters summary")).to_have_text("2 more settings")
+    page.locator("#filters summary").click()
+    page.locator('select[data-setting="settings.s7"]').select_option("1")
+    expect(page.locator("#rows tr")).to_have_count(1)
+    expect(line(page, "r1")).to_be_visible()
+
+
 def test_names_with_html_are_text(serve, visit, tmp_path):
     runs = tmp_path / f"runs {EVIL}"
     for number, name in enumerate((EVIL, f"{EVIL}2")):

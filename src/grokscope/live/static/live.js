@@ -4,6 +4,7 @@
 const $ = id => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token") || "";
 const choice = { where: {}, status: "", text: "", by: "", run: "", linear: false };
+const FEW = 6; // settings to filter by that are always visible
 const charts = about.panels.map(panel => new Chart(panel, pick));
 const table = new RunTable(pick);
 const attention = new AttentionMap();
@@ -89,14 +90,19 @@ function filters(settings) {
     select.replaceChildren(...[["", first], ...values.map(value => [value, value])].map(([value, text]) => new Option(text, value)));
     select.value = values.includes(kept) ? kept : "";
   };
-  $("filter-settings").replaceChildren(...Object.entries(settings).slice(0, 6).map(([name, values]) => {
+  const labels = Object.entries(settings).map(([name, values]) => {
     const label = document.createElement("label"), select = document.createElement("select");
     label.append(`${name} `, select);
     options(select, values, "any");
     select.dataset.setting = name;
     select.value = values.includes(choice.where[name]) ? choice.where[name] : "";
     return label;
-  }));
+  });
+  const more = document.createElement("details"), summary = document.createElement("summary");
+  summary.textContent = `${labels.length - FEW} more settings`;
+  more.append(summary, ...labels.slice(FEW));
+  more.open = !!$("filter-settings").querySelector("details")?.open;
+  $("filter-settings").replaceChildren(...labels.slice(0, FEW), ...(labels.length > FEW ? [more] : []));
   options($("filter-by"), Object.keys(settings), "condition");
 }
 
@@ -128,7 +134,7 @@ function detail() {
     return;
   }
   section.querySelector(".selected-body").hidden = false;
-  $("selected-about").textContent = [selected.condition, `seed ${selected.seed}`, selected.status, selected.reason].filter(Boolean).join(" · ");
+  $("selected-about").textContent = [selected.condition, selected.seed === null ? "" : `seed ${selected.seed}`, selected.status, selected.reason].filter(Boolean).join(" · ");
   $("selected-phases").replaceChildren(...selected.sentences.map(text => Object.assign(document.createElement("li"), { textContent: text })));
   $("selected-settings").replaceChildren(...selected.settings.map(([name, value]) => {
     const row = document.createElement("tr");
