@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from grokscope import figures
 from grokscope.errors import ConfigError
+from grokscope.figures.style import TEST_COLOUR, TRAIN_COLOUR
 from grokscope.papers.grokking_tickets.figures.fourier import fourier_entropy_over_time
 
 ALL = [
@@ -218,6 +219,21 @@ def test_many_arms_go_on_below_in_distinct_colours(make):
     assert figure.get_figwidth() == 7
     colours = figures.arm_colours([run.arm for run in runs])
     assert len(set(colours.values())) == 9
+
+
+def test_many_arms_without_an_order_get_a_panel_each(make):
+    figure = figures.train_and_test([make(f"kind {n}", seed=s) for n in range(9) for s in range(3)])
+    shown = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_title("left") for ax in shown] == [f"kind {n}" for n in range(9)]
+    assert {line.get_color() for ax in shown for line in ax.get_lines()} == {TRAIN_COLOUR, TEST_COLOUR}
+
+
+@pytest.mark.parametrize(("arms", "lines"), [(6, 4), (7, 1)])
+def test_of_many_arms_in_one_panel_only_medians_are_drawn(arms, lines, make):
+    figure = figures.train_and_test([make(f"β = {n}", seed=s) for n in range(arms) for s in range(3)], ordered=True)
+    training, test = figure.axes
+    assert len(training.get_lines()) == arms * lines
+    assert len([line for line in test.get_lines() if line.get_gid() != "grokking"]) == arms * lines
 
 
 @pytest.mark.parametrize("arms", [3, 11])
