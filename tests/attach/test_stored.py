@@ -173,3 +173,26 @@ def test_rows_are_seen_before_they_are_saved(tmp_path, monkeypatch):
     stored.finish()
     follower.poll()
     assert (follower.info.epoch, follower.columns["epoch"].tolist()) == (2, [1, 2])
+
+
+def test_pictures_know_the_informative_positions(folder):
+    from grokscope.report.runs import curves_of
+
+    path, scopes = folder
+    (curves,) = curves_of([grokscope.find_run(path, scopes[0].id)], ["mine"])
+    assert list(curves.positions) == [f"position {place}" for place in range(5)] and list(curves.informative) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ({"informative": "positions 0 3", "query": "-1"}, [0, 3]),
+        ({"informative": "positions 0 3", "query": "2"}, []),
+        ({"informative": "a function of the batch", "query": "-1"}, []),
+        ({}, []),
+    ],
+)
+def test_positions_are_known_only_where_they_are_the_same_in_every_sequence(tokens, expected):
+    from grokscope.config.watched import informative_positions
+
+    assert informative_positions({"tokens": tokens}) == expected

@@ -18,15 +18,19 @@ TINY = [
 
 
 COMMANDS = [
+    "branch",
+    "forecast",
     "check",
     "measure",
     "demo",
     "train",
     "sweep",
+    "search",
     "runs",
     "show",
     "report",
     "live",
+    "plot",
     "list",
     "bench",
     "reproduce",

@@ -170,7 +170,7 @@ def test_the_selected_run_with_its_attention(runs):
     known = {}
     view = View(board, Choice(run="a"), lambda run: known.get(run.id))
     first = view.message()["selected"]
-    assert first["attention"]["names"] == [f"position {place}" for place in range(1, 6)]  # until the settings are read
+    assert first["attention"]["names"] == [f"position {place}" for place in range(5)]  # until the settings are read
     names = PositionNames()
     names.read(board.runs["a"].info)
     known["a"] = names(board.runs["a"].info)
@@ -181,6 +181,18 @@ def test_the_selected_run_with_its_attention(runs):
     assert first["spans"][0] == ["memorisation", 0, 100]
     assert first["sentences"][3].startswith("Grokking") and "epoch 500" in first["sentences"][3]
     assert ["prior.beta", "0.0"] in first["settings"]
+
+
+def test_the_informative_positions_of_a_watched_run(runs):
+    more = {"kind": "watched", "name": "mine", "tokens": {"informative": "positions 0 3", "query": "-1"}}
+    with open_run(runs, "mine", **more) as run:
+        save(run, rows(50), "done")
+    board = polled(runs)
+    names = PositionNames()
+    names.read(board.runs["mine"].info)
+    attention = View(board, Choice(run="mine"), names).message()["selected"]["attention"]
+    assert attention["informative"] == [0, 3]
+    assert attention["names"][0] == "position 0"
 
 
 def test_a_run_without_the_metrics_of_the_page(runs):

@@ -20,8 +20,18 @@ COMMANDS = {
     "demo": ("work", "Three runs side by side: one that waits, one that is told where to look, one that is misled."),
     "train": ("work", "Train one configuration with several seeds, side by side."),
     "sweep": ("work", "Train every point of a grid, packed into fleets."),
+    "search": ("search", "Find which tokens matter: race hypotheses about them, and train on with the one that holds."),
+    "branch": ("branch", "Start new runs from checkpoints of stored ones, with something changed in mid-training."),
+    "forecast": (
+        "forecast",
+        "Forecast whether and when runs will generalise, from what is known on their plateau; score the predictors.",
+    ),
     "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
+    "plot": (
+        "plot",
+        "Draw one figure of runs as SVG and PNG: curves, attention maps, embeddings in their Fourier planes, masks; or a movie.",
+    ),
     "report": (
         "look",
         "Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.",

@@ -126,7 +126,7 @@ def train(
     chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
     config = read_config(file, chosen | parse_sets(settings))
     configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
-    _train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or ())
+    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or ())
 
 
 @app.command()
@@ -160,10 +160,10 @@ def sweep(
     from ..launch.grid import read_grid
 
     configs = read_grid(file, parse_sets(settings), parse_seeds(seeds) if seeds else None)
-    _train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or ())
+    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or ())
 
 
-def _train_and_report(
+def train_and_report(
     configs: Sequence[RunConfig],
     runs: Path,
     device: str,
@@ -173,6 +173,7 @@ def _train_and_report(
     as_json: bool,
     track: Sequence[str],
 ) -> None:
+    """Train, and print a table of the runs."""
     from ..fleet import TrainingStats
     from .run_table import as_objects, table_of_runs
 

@@ -26,7 +26,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Scale = Literal["quick", "full"]
 Overrides = Mapping[str, Any]
 """Dotted settings on top of a run's own, e.g. {"task.p": 97}."""
-REFERENCES = (("prior", "teacher"), ("ticket", "run"))
+REFERENCES = ("prior.teacher", "ticket.run", "branch.run", "do.run", "do.first.run", "do.second.run")
 """Settings that name another run."""
 HOME = "grokscope.papers"
 """The package that holds the experiments; they are found by name, since the framework does not import them."""
@@ -212,14 +212,12 @@ class Experiment:
     def _named(config: RunConfig, earlier: Mapping[tuple[str, int], RunConfig], seeds: int) -> RunConfig:
         """With every reference "@arm" (a teacher, the origin of a ticket) replaced by the id of that arm's run with the same
         seed, and "@@arm" by that of its run with the next seed (after the last comes the first); the arm must come earlier."""
-        for part, field_ in REFERENCES:
-            settings = getattr(config, part)
-            name = getattr(settings, field_, "")
+        for setting in REFERENCES:
+            name = referred(config, setting)
             if name.startswith("@"):
                 shift = 1 if name.startswith("@@") else 0
-                require(shift < seeds, f"{part}.{field_}", f"{name} needs two seeds or more")
-                named = replace(settings, **{field_: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
-                config = replace(config, **{part: named})
+                require(shift < seeds, setting, f"{name} needs two seeds or more")
+                config = config.with_values({setting: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
         return config
 
 
@@ -236,9 +234,16 @@ def in_stages(configs: Iterable[RunConfig]) -> list[list[RunConfig]]:
 
 
 def origins(config: RunConfig) -> set[str]:
-    """The runs that this one refers to: its teacher, and where its ticket comes from."""
-    named = (getattr(getattr(config, part), field_, "") for part, field_ in REFERENCES)
-    return {run for run in named if run}
+    """The runs that this one refers to: its teacher, its parent, where its ticket or a transplant comes from."""
+    return {run for setting in REFERENCES if (run := referred(config, setting))}
+
+
+def referred(config: RunConfig, setting: str) -> str:
+    """The run that a setting names; empty if it names none, or there is no such setting."""
+    found: Any = config
+    for name in setting.split("."):
+        found = getattr(found, name, "")
+    return found if isinstance(found, str) else ""
 
 
 _experiments: dict[str, Experiment] = {}

@@ -212,7 +212,8 @@ class Fleet:
                 self.program = Program(job.config, self.limit, self.device)
                 self.lanes = [None] * self.limit
             with no_randomness_at_start():
-                self.program.load(place, job.config, data, saved[2] if saved else None, origin)
+                since = saved[1].get("since", 0) if saved else 0
+                self.program.load(place, job.config, data, saved[2] if saved else None, origin, since)
         except FinishedError:
             job.sink.close()
             return True

@@ -96,8 +96,8 @@ def details(choice: Choice, run: LiveRun, known: Positions | None) -> dict[str, 
     grid = common_epochs([run.columns], log=not choice.linear, points=160)
     masses = [plain(sampled(run.columns, name, grid)) for name in names]
     # Names count back from the query, as positions do: a longer test sequence has unnamed positions on its left.
-    shift = len(names) - len(known.names) if known else 0
-    labels = [f"position {place + 1}" for place in range(len(names))]
+    shift = len(names) - len(known.names) if known and known.names else 0
+    labels = [f"position {place}" for place in range(len(names))]
     for place, name in enumerate(known.names if known else []):
         if 0 <= place + shift < len(labels):
             labels[place + shift] = name

@@ -13,7 +13,9 @@ class Positions(NamedTuple):
     """Empty where the settings of a run cannot be read, or say nothing of its positions."""
 
     names: list[str]
+    """Of the last positions; empty if only their numbers are known."""
     informative: list[int]
+    """Which of them decide the answer."""
 
 
 class PositionNames:
@@ -33,10 +35,14 @@ class PositionNames:
     def read(self, run: RunInfo) -> None:
         found = Positions([], [])
         try:
+            from ..config.watched import informative_positions, is_watched
             from ..report.settings import position_names, read_settings
 
             (config,) = read_settings([run]).configs
-            found = Positions(*position_names(config)) if config else found
+            if config:
+                found = Positions(*position_names(config))
+            elif is_watched(run.config):
+                found = Positions([], informative_positions(run.config))
         except (GrokscopeError, ImportError):
             pass  # the page then counts positions
         finally:
