@@ -1,5 +1,5 @@
-"""An MLP on one-hot tokens, one block of inputs per position: the network of Gromov (2023), of Prieto et al. (2025, two hidden layers
-of 200 units without biases) and of egalitarian gradient descent (2025, one hidden layer of 512).
+"""An MLP on one-hot tokens, one block of inputs per position: the network of Gromov (2023), of Prieto et al. (2025, two hidden
+layers of 200 units without biases) and of egalitarian gradient descent (2025, one hidden layer of 512).
 
 x = the one-hot tokens of all positions before the query, joined; W_1 has one row per token and position, so that x W_1 is a sum of
 looked-up rows. Weights start at N(0, κ/√d_in), biases at 0. PyTorch's nn.Linear draws uniformly with the standard deviation
