@@ -81,8 +81,9 @@ def reproduce(
     from ..store.results import load_results, save_results
     from .session import print_stats
 
-    chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     scale: Scale = "full" if full else "quick"
+    chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
+    chosen = _prepared(chosen, results, scale, skip=every)
     precision = auto_precision(resolve_device(device))
     asked = {experiment.name: experiment.configs(scale, seeds, precision) for experiment in chosen}
     if every:
@@ -123,6 +124,19 @@ def reproduce(
     print(
         f"In total: {total['runs']:,} runs, {total['run_steps']:,} steps, {total['seconds']:,.0f} seconds of training."
     )
+
+
+def _prepared(chosen: Sequence[Experiment], results: Path, scale: Scale, skip: bool) -> list[Experiment]:
+    """The experiments with settings that were found by tuning; with `skip`, those without are named and left out."""
+    found = []
+    for experiment in chosen:
+        try:
+            found.append(experiment.prepare(experiment, results, scale) if experiment.prepare else experiment)
+        except ConfigError as error:
+            if not skip:
+                raise
+            print(f"skipped {error}", file=sys.stderr)
+    return found
 
 
 def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
@@ -181,6 +195,8 @@ def _collect(
     if experiment.priced:
         trained = [(arm, config) for arm, config in asked if config.id in stored]
         kept = kept._replace(runs=_price(kept.runs, trained, device))
+    if experiment.counted:
+        kept = kept._replace(runs=_count(kept.runs, asked))
     return kept
 
 
@@ -193,6 +209,15 @@ def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
     place = resolve_device(device)
     first = dict(reversed(asked)).items()  # the first seed of each arm
     return priced(table, {arm: seconds_per_epoch(FleetLoop(config, 1, place), PRICING) for arm, config in first})
+
+
+def _count(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Add the operations of an epoch: those of the matrix products of one step, traced on the CPU."""
+    from ..bench.trace import step_cost
+    from ..experiments.collect import counted
+
+    first = dict(reversed(asked)).items()  # the first seed of each arm
+    return counted(table, {arm: 2.0 * step_cost(own).multiply_adds * own.steps_per_epoch for arm, own in first})
 
 
 @app.command()
