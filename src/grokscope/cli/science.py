@@ -96,13 +96,13 @@ def reproduce(
     # one step of every arm of a priced experiment is timed, on a device that does nothing else
     beside = {} if again else {one.name: asked[one.name] for one in chosen if not one.priced}
     with collector.watching(beside):
-        stored = _train(everything, runs, device, lanes, again, quiet or as_json, spent_on)
+        stored = train_arms(everything, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
     rows, drawn, finished = [], [], []
     for experiment in chosen:
         kept = load_results(results, experiment.name, scale) if collector.has(experiment.name) else None
         if kept is None:
-            kept = _collect(experiment, scale, asked[experiment.name], stored, device)
+            kept = collect_arms(experiment, scale, asked[experiment.name], stored, device)
             if kept is None:
                 print(f"{experiment.name}: no run could be trained", file=sys.stderr)
                 continue
@@ -150,7 +150,7 @@ def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
     return True
 
 
-def _train(
+def train_arms(
     asked: Asked, runs: Path, device: str, lanes: int | None, again: bool, quiet: bool, stats: TrainingStats
 ) -> dict[str, RunInfo]:
     """Train all runs of all experiments, those that others refer to first; returns them by id."""
@@ -184,7 +184,7 @@ def _steps(asked: Asked, runs: Path) -> int:
     return sum(read_run(runs / id).epoch * c.steps_per_epoch for id, c in configs.items() if (runs / id).exists())
 
 
-def _collect(
+def collect_arms(
     experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str
 ) -> Stored | None:
     """The results of one experiment; None if none of its runs could be trained."""

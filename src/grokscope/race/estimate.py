@@ -23,9 +23,7 @@ class Estimate(NamedTuple):
     """Of the fresh seeds; a search counts as one run, and takes several."""
 
     def __str__(self) -> str:
-        return (
-            f"track {self.track}: {self.methods} methods, at most {self.tuning:,} run-steps of tuning and {self.scoring:,} of scoring"
-        )
+        return f"track {self.track}: {self.methods} methods, at most {self.tuning:,} run-steps of tuning and {self.scoring:,} of scoring"
 
 
 def estimate(track: Track, methods: Iterable[Method], scale: Scale, sizes: Sizes) -> Estimate:
@@ -41,6 +39,8 @@ def estimate(track: Track, methods: Iterable[Method], scale: Scale, sizes: Sizes
 def check_sizes(sizes: Sizes) -> None:
     """ConfigError for a budget with which nothing can be chosen."""
     if sizes.draws < 2:
-        raise ConfigError("--draws", f"{sizes.draws} is too small a budget: there is nothing to choose from; take 2 or more")
+        raise ConfigError(
+            "--draws", f"{sizes.draws} is too small a budget: there is nothing to choose from; take 2 or more"
+        )
     if sizes.seeds < 1:
         raise ConfigError("--seeds", f"{sizes.seeds} is below 1")

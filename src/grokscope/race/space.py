@@ -45,7 +45,9 @@ def draws(name: str, space: Space, count: int) -> list[dict[str, float]]:
 
     for setting, own in space.items():
         if not 0 < own.low <= own.high:
-            raise ConfigError(setting, f"the space of method {name} is empty or not positive: {own.low:g} … {own.high:g}")
+            raise ConfigError(
+                setting, f"the space of method {name} is empty or not positive: {own.low:g} … {own.high:g}"
+            )
     generator = stream(SEED, f"race {name}")
     quantiles = torch.rand(count, max(len(space), 1), generator=generator, dtype=torch.float64).tolist()
     return [{setting: own.at(q) for (setting, own), q in zip(space.items(), row, strict=False)} for row in quantiles]

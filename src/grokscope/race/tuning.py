@@ -143,7 +143,9 @@ class Tuning:
     def _finalists(self, name: str) -> list[int]:
         """Numbers of the earliest draws; none if no draw reached, or if there are no further seeds."""
         heat = self.heats[name]
-        reached = sorted((at for at, one in enumerate(heat) if one.time is not None), key=lambda at: (heat[at].time, at))
+        reached = sorted(
+            (at for at, one in enumerate(heat) if one.time is not None), key=lambda at: (heat[at].time, at)
+        )
         return reached[: self.sizes.finalists]
 
     def _cap(self, heat: Entry) -> int:
@@ -163,7 +165,7 @@ class Tuning:
             note = ""
         else:
             at = max(range(len(heat)), key=lambda at: heat[at].best)
-            note = f"no draw reached {GOAL:.0%}; the best has {heat[at].best:.1%}"
+            note = f"no draw reached 99 %; the best has {100 * heat[at].best:.1f} %"
         steps_per_epoch = heat[at].config.steps_per_epoch
         seen = [heat[at], *final.get(at, ())]
         every = [*heat, *(one for entries in final.values() for one in entries)]

@@ -19,4 +19,6 @@ class SGD(Method):
         "optim.weight_decay": LogUniform(1e-6, 1e-2),
         "optim.momentum": LogUniform(0.02, 1.0, complement=True),
     }
-    uncontrolled = "The critic (swfsql/burn-mamba) gives no number for SGD, and trains Mamba-2, which this package does not have."
+    uncontrolled = (
+        "The critic (swfsql/burn-mamba) gives no number for SGD, and trains Mamba-2, which this package does not have."
+    )

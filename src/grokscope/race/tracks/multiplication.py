@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ...models.parts.mlp.gelu import GELU
 from ...models.transformer import Transformer
 from ...tasks.modular import Modular
 from .base import Track, tracks
@@ -11,11 +12,11 @@ from .base import Track, tracks
 
 @tracks.register("E")
 class Multiplication(Track):
-    """x·y mod 97 with the tokens x, ∘, y and =, fraction 0.5, batches of 512; two layers with norms, four heads, d = 128, GELU 512."""
+    """x·y mod 97 with the tokens x, ∘, y and =, fraction 0.5, batches of 512; two layers, four heads, d = 128, GELU 512."""
 
     title = "two layers, x·y mod 97"
     task = Modular(p=97, op="*", distractors=1, alphabet=1, positions=(0, 2), train_fraction=0.5)
-    model = Transformer(d=128, d_mlp=512, heads=4, layers=2, scope="causal", norm="both", mlp="gelu")
+    model = Transformer(d=128, d_mlp=512, heads=4, layers=2, scope="causal", norm="both", mlp=GELU())
     batch_size = 512
     horizon = 600
     every = 2
