@@ -23,7 +23,8 @@ class Estimate(NamedTuple):
     """Of the fresh seeds; a search counts as one run, and takes several."""
 
     def __str__(self) -> str:
-        return f"track {self.track}: {self.methods} methods, at most {self.tuning:,} run-steps of tuning and {self.scoring:,} of scoring"
+        most = f"at most {self.tuning:,} run-steps of tuning and {self.scoring:,} of scoring"
+        return f"track {self.track}: {self.methods} methods, {most}"
 
 
 def estimate(track: Track, methods: Iterable[Method], scale: Scale, sizes: Sizes) -> Estimate:

@@ -14,7 +14,8 @@ SECONDS = "seconds_per_epoch"
 
 
 def merged(new: Results, stored: Results | None, notify: Callable[[str], None]) -> Results:
-    """The new results, with the stored runs of arms that were not run now. Seconds of two devices do not compare: they are left out."""
+    """The new results, with the stored runs of arms that were not run now. Seconds of two devices do not compare: they are
+    left out."""
     if stored is None:
         return new
     others = stored.runs[~stored.runs["arm"].isin(set(new.runs["arm"]))]

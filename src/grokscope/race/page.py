@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 LEAD = "Accelerators of grokking under equal budgets: the same number of draws for each, scored on seeds that no choice has seen."
 
 PROTOCOL = (
-    "**Budget.** Each method has {draws} log-uniform draws of its settings, made once and for all from a fixed seed. All draws train on "
-    "one tuning seed, and a method's heat ends when {finalists} of its draws have reached 99 % test accuracy; the earliest {finalists} "
-    "train on {more} more tuning seeds, at most four times as long as they took in the heat. The draw that reaches 99 % with the most "
-    "tuning seeds is chosen, among several the one with the smallest geometric mean of the steps. Draws that diverge are dropped, and "
-    "from a quarter of the horizon on those whose train accuracy is below 50 %.",
-    "**Score.** The chosen settings train on {seeds} fresh seeds: other data, other initial weights. *Steps to 99 %* is the first "
-    "crossing, *stable* the step from which 99 % is never lost again, known for runs that trained on for as long again. Medians have "
-    "exact 95 % intervals, in which runs that never reach count as latest. *Seconds* are those of a run that has the device to itself. "
-    "*Operations* are those of the matrix products, forward, backward and update. *Ratio* is paired by seed, over seeds in which both "
-    "reach. The search counts the steps of all its candidates; its seconds and operations are priced as AdamW's.",
+    "**Budget.** Each method has {draws} log-uniform draws of its settings, made once and for all from a fixed seed. All draws "
+    "train on one tuning seed, and a method's heat ends when {finalists} of its draws have reached 99 % test accuracy; the "
+    "earliest {finalists} train on {more} more tuning seeds, at most four times as long as they took in the heat. The draw that"
+    " reaches 99 % with the most tuning seeds is chosen, among several the one with the smallest geometric mean of the steps. "
+    "Draws that diverge are dropped, and from a quarter of the horizon on those whose train accuracy is below 50 %.",
+    "**Score.** The chosen settings train on {seeds} fresh seeds: other data, other initial weights. *Steps to 99 %* is the "
+    "first crossing, *stable* the step from which 99 % is never lost again, known for runs that trained on for as long again. "
+    "Medians have exact 95 % intervals, in which runs that never reach count as latest. *Seconds* are those of a run that has "
+    "the device to itself. *Operations* are those of the matrix products, forward, backward and update. *Ratio* is paired by "
+    "seed, over seeds in which both reach. The search counts the steps of all its candidates; its seconds and operations are "
+    "priced as AdamW's.",
 )
 
 
@@ -81,12 +82,13 @@ def markdown(results: Path, scale: Scale, controls: Sequence[Mapping[str, Any]])
     parts = [
         "# The race of accelerators",
         LEAD,
-        "This page is written by `grokscope race --show --full --markdown` from stored results. `grokscope race` runs a small version; "
-        "[adding a method](adding-a-method.md) takes one file.",
+        "This page is written by `grokscope race --show --full --markdown` from stored results. `grokscope race` runs a small "
+        "version; [adding a method](adding-a-method.md) takes one file.",
         *protocol(scale),
         "## Positive controls",
-        "Each method first runs at its authors' recipe on their task (`race-controls`). *Reached*: the median is at most 1.25 times the "
-        "published number, or, where the number is in a picture alone, the method is sooner than its authors' baseline.",
+        "Each method first runs at its authors' recipe on their task (`race-controls`). *Reached*: the median is at most 1.25 "
+        "times the published number, or, where the number is in a picture alone, the method is sooner than its authors' "
+        "baseline.",
         _table(CONTROLS, controls_rows(controls)),
     ]
     found = {board.track: board for board in boards(results, scale)}

@@ -2,11 +2,11 @@
 
 The heat. All draws of all methods train on one tuning seed, from rung to rung. A method's heat ends at the first rung at which as
 many draws as there are finalists have reached 99 % test accuracy: the others are slower, whatever they would do later. Draws that
-diverged, or whose train accuracy is below 50 % at a quarter of the horizon or later, are dropped: what is not even memorised by then
-is not the fastest to generalise.
+diverged, or whose train accuracy is below 50 % at a quarter of the horizon or later, are dropped: what is not even memorised by
+then is not the fastest to generalise.
 
-The final. The earliest draws train on the other tuning seeds, up to CAP times as long as they took in the heat. The draw that reaches 99 %
-with the most tuning seeds is chosen; among several, the one with the smallest geometric mean of the steps.
+The final. The earliest draws train on the other tuning seeds, up to CAP times as long as they took in the heat. The draw that
+reaches 99 % with the most tuning seeds is chosen; among several, the one with the smallest geometric mean of the steps.
 
 Where no draw reaches 99 %, the one with the best test accuracy is chosen, and the table says so. All decisions follow from the rows
 that runs recorded, so that tuning that was killed makes the same ones again and trains only what is missing.

@@ -23,8 +23,8 @@ from .collected import COLLECTED
 BASELINE = "AdamW"
 TUNED = "Settings are the best of 64 draws per method on tuning seeds; these are fresh ones. "
 DIFFERS = (
-    "Settings are tuned for each method on tuning seeds 1000 … 1003: 64 log-uniform draws on one seed, the four earliest on three more. "
-    "The search takes the settings of AdamW."
+    "Settings are tuned for each method on tuning seeds 1000 … 1003: 64 log-uniform draws on one seed, the four earliest on "
+    "three more. The search takes the settings of AdamW."
 )
 CHOU = 111
 """Epochs to 100 % test accuracy with tuned AdamW (Chou 2025, two hidden layers, p = 113, fraction 0.4, full batch)."""

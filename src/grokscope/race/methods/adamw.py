@@ -11,6 +11,6 @@ class AdamW(Method):
 
     title = "AdamW"
     uncontrolled = (
-        "The published number, 100 % at epoch 111 (Chou 2025: two hidden layers, p = 113, fraction 0.4, full batch), is the best of "
-        "a grid of learning rates and decays: track A is its control."
+        "The published number, 100 % at epoch 111 (Chou 2025: two hidden layers, p = 113, fraction 0.4, full batch), is the "
+        "best of a grid of learning rates and decays: track A is its control."
     )

@@ -38,8 +38,9 @@ class EGD(Method):
             "epochs": 1000,
             "log.every": 2,
         },
-        reported="“after only a few epochs”, where SGD stagnates for a long period (Figure 1 of arXiv 2510.04930); no number in the text",
+        reported="“after only a few epochs”, where SGD stagnates for a long period (Figure 1 of arXiv 2510.04930); no number in"
+        " the text",
         baseline={"optim.kind": "sgd"},
-        differs="The code has p = 79, 97 and 127 and 15,000 epochs, and returns to SGD above 95 % test accuracy; here p = 97 and 1,000 "
-        "epochs, and the transformed gradient throughout.",
+        differs="The code has p = 79, 97 and 127 and 15,000 epochs, and returns to SGD above 95 % test accuracy; here p = 97 "
+        "and 1,000 epochs, and the transformed gradient throughout.",
     )

@@ -21,5 +21,6 @@ class StableMax(Method):
         reported="generalises without decay within the 80,000 epochs of the script of Figure 1, where softmax does not; the number "
         "is in the picture alone",
         baseline={"loss": "cross_entropy"},
-        differs="20,000 epochs instead of 80,000; the loss is computed in float32, in a form that keeps its digits, instead of float64.",
+        differs="20,000 epochs instead of 80,000; the loss is computed in float32, in a form that keeps its digits, instead "
+        "of float64.",
     )

@@ -16,6 +16,6 @@ class WeightNoise(Method):
     settings: ClassVar[dict[str, Any]] = {"do.kind": "weight-noise"}
     space: ClassVar[Space] = {**ADAMW, "do.strength": LogUniform(1e-4, 3e-2)}
     uncontrolled = (
-        "The critic's number, 99.9 % at 2,000 steps where decay alone has 3.7 %, is of one seed of Mamba-2, which this package does "
-        "not have."
+        "The critic's number, 99.9 % at 2,000 steps where decay alone has 3.7 %, is of one seed of Mamba-2, which this package "
+        "does not have."
     )
