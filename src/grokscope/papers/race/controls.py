@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...config import RunConfig
 from ...experiments.base import Arms, Claim, experiment
 from ...experiments.clocks import Clock
@@ -32,7 +34,11 @@ def _rule(title: str, control: Control) -> Rule:
     return Sooner(title, f"{title}, its baseline", clock_of(control))
 
 
-QUICK = {"task.p": 23, "epochs": 100}
+def _quick(own: dict[str, Any]) -> dict[str, Any]:
+    """A size for two cores."""
+    small = {"model.width": 64} if "model.width" in own else {"model.d": 32, "model.d_mlp": 64}
+    return {"task.p": 23, "epochs": 60, **small, **({"batch_size": 128} if "batch_size" in own else {})}
+
 
 experiment(
     name="race-controls",
@@ -44,7 +50,7 @@ experiment(
     seeds=20,
     quick={},
     quick_seeds=2,
-    quick_arms={arm: {**QUICK, **({"batch_size": 128} if "batch_size" in own else {})} for arm, own in ARMS.items()},
+    quick_arms={arm: _quick(own) for arm, own in ARMS.items()},
     claims=[
         Claim(
             name="published",

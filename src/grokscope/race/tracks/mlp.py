@@ -18,4 +18,10 @@ class MLP(Track):
     model = OneHotMLP(kappa=0.577)
     horizon = 3000
     every = 5
-    quick: ClassVar[dict[str, Any]] = {"task.p": 23, "task.train_fraction": 0.7, "model.width": 64, "epochs": 300}
+    quick: ClassVar[dict[str, Any]] = {
+        "task.p": 23,
+        "task.train_fraction": 0.7,
+        "model.width": 64,
+        "log.every": 10,
+        "epochs": 300,
+    }

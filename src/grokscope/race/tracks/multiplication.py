@@ -19,12 +19,13 @@ class Multiplication(Track):
     model = Transformer(d=128, d_mlp=512, heads=4, layers=2, scope="causal", norm="both", mlp=GELU())
     batch_size = 512
     horizon = 600
-    every = 2
+    every = 4
     quick: ClassVar[dict[str, Any]] = {
         "task.p": 23,
         "task.train_fraction": 0.7,
         "model.d": 32,
         "model.d_mlp": 64,
         "batch_size": 128,
+        "log.every": 2,
         "epochs": 60,
     }

@@ -23,5 +23,6 @@ class OneLayer(Track):
         "task.train_fraction": 0.7,
         "model.d": 32,
         "model.d_mlp": 64,
+        "log.every": 10,
         "epochs": 300,
     }
