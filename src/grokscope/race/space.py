@@ -11,7 +11,7 @@ from ..randomness import stream
 
 SEED = 2026
 """Of all draws of the race."""
-DIGITS = 3
+DIGITS = 5
 """Significant digits of a drawn value: enough for a setting, and short enough to be printed."""
 
 

@@ -18,7 +18,7 @@ from ...launch.local import train_all
 from ...race.methods.search import Search
 from ...race.together import together
 from ...run import StoredRun
-from ...searching import Tournament, search
+from ...searching import SearchSettings, Tournament, search
 from ...searching.api import quiet_stages
 from ...store import last_numerics, read_metrics
 from ...thresholds import reaches
@@ -38,6 +38,13 @@ def is_search(config: RunConfig) -> bool:
     return config.stop.accuracy == Search.settings["stop.accuracy"]
 
 
+def race_settings(config: RunConfig) -> SearchSettings:
+    """Those of the experiments of the search; where a small learning rate puts the first rung late, it is at half of the horizon."""
+    own, half = settings_for(config), max(1, config.epochs // 2)
+    late = own.schedule.first_rung(config) > half
+    return own.with_values({"schedule.first": half}) if late else own
+
+
 @functools.lru_cache(maxsize=8)
 def tournaments_of(configs: tuple[RunConfig, ...], runs: str, device: str) -> dict[int, Tournament]:
     """The searches of several seeds, side by side; what is stored of them is not trained again."""
@@ -46,7 +53,7 @@ def tournaments_of(configs: tuple[RunConfig, ...], runs: str, device: str) -> di
         return train_all(own, runs=runs, device=device, notify=quiet_stages)
 
     def task(config: RunConfig) -> Callable[[Train], Tournament]:
-        return lambda train: search(config, settings=settings_for(config), runs=runs, device=device, train=train)
+        return lambda train: search(config, settings=race_settings(config), runs=runs, device=device, train=train)
 
     found = together([task(config) for config in configs], train)
     return {config.seed: one for config, one in zip(configs, found, strict=True)}
