@@ -27,7 +27,9 @@ def test_the_first_draws_do_not_depend_on_how_many_there_are(name):
 def test_draws_are_log_uniform_and_methods_differ():
     drawn = draws("x", SPACE, 4000)
     places = sorted((math.log(d["optim.lr"]) - math.log(1e-4)) / math.log(1e3) for d in drawn)
-    assert max(abs(place - n / 4000) for n, place in enumerate(places)) < 0.03  # Kolmogorov–Smirnov, p < 1 in 1000 is 0.031
+    assert (
+        max(abs(place - n / 4000) for n, place in enumerate(places)) < 0.03
+    )  # Kolmogorov–Smirnov, p < 1 in 1000 is 0.031
     assert all(0.5 <= d["optim.beta1"] <= 0.99 for d in drawn)
     assert draws("y", SPACE, 3) != drawn[:3]
 

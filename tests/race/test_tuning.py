@@ -50,7 +50,10 @@ class MadeUp(Tuning):
                 one.best = 0.5 + 0.01 * numbers[one.config.optim.lr]
 
 
-def made_up(tmp_path, times, sizes=Sizes(6, 2, 3, 5)):
+SIX = Sizes(6, 2, 3, 5)
+
+
+def made_up(tmp_path, times, sizes=SIX):
     tuning = MadeUp(Toy(), {"tried": Tried()}, "full", sizes, tmp_path, torch.device("cpu"), train=None)
     tuning.asked, tuning.times = [], times
     return tuning, tuning.run()["tried"]

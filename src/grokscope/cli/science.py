@@ -30,7 +30,7 @@ Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Directo
 Asked = list[tuple[str, "RunConfig"]]
 """Arms and their runs."""
 
-PRICING = 1.0
+PRICING: dict[Scale, float] = {"full": 1.0, "quick": 0.2}
 """Seconds for which the steps of an arm are timed."""
 
 
@@ -194,13 +194,13 @@ def collect_arms(
     kept = collected(experiment, scale, [arm for arm, _ in asked], own)
     if experiment.priced:
         trained = [(arm, config) for arm, config in asked if config.id in stored]
-        kept = kept._replace(runs=_price(kept.runs, trained, device))
+        kept = kept._replace(runs=_price(kept.runs, trained, device, PRICING[scale]))
     if experiment.counted:
         kept = kept._replace(runs=_count(kept.runs, asked))
     return kept
 
 
-def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
+def _price(table: pd.DataFrame, asked: Asked, device: str, seconds: float) -> pd.DataFrame:
     """Add the time that each run would have taken alone on the device, estimated from a few epochs of each arm."""
     from ..bench.fleet import FleetLoop, seconds_per_epoch
     from ..experiments.collect import priced
@@ -208,7 +208,7 @@ def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
 
     place = resolve_device(device)
     first = dict(reversed(asked)).items()  # the first seed of each arm
-    return priced(table, {arm: seconds_per_epoch(FleetLoop(config, 1, place), PRICING) for arm, config in first})
+    return priced(table, {arm: seconds_per_epoch(FleetLoop(config, 1, place), seconds) for arm, config in first})
 
 
 def _count(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:

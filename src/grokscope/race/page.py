@@ -82,7 +82,7 @@ def markdown(results: Path, scale: Scale, controls: Sequence[Mapping[str, Any]])
     parts = [
         "# The race of accelerators",
         LEAD,
-        "This page is written by `grokscope race --show --full --markdown` from stored results. `grokscope race` runs a small "
+        "This page is written by `grokscope race --full --markdown` from stored results. `grokscope race` runs a small "
         "version; [adding a method](adding-a-method.md) takes one file.",
         *protocol(scale),
         "## Positive controls",

@@ -39,7 +39,7 @@ def is_search(config: RunConfig) -> bool:
 
 
 def race_settings(config: RunConfig) -> SearchSettings:
-    """Those of the experiments of the search; where a small learning rate puts the first rung late, it is at half of the horizon."""
+    """Those of the experiments of the search; a first rung that a small learning rate puts late is at half of the horizon."""
     own, half = settings_for(config), max(1, config.epochs // 2)
     late = own.schedule.first_rung(config) > half
     return own.with_values({"schedule.first": half}) if late else own

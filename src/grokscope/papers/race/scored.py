@@ -50,30 +50,40 @@ def prepared(track: Track, own: Experiment, results: Path, scale: Scale) -> Expe
 
 
 def _each(arms: list[str], clock: Clock) -> Rule:
-    return InEach({arm: Sooner(arm, BASELINE, clock) for arm in arms if arm != BASELINE})
+    return InEach({arm: Sooner(arm, BASELINE, clock) for arm in arms})
 
 
 def _claims(track: Track, methods: dict[str, Method]) -> list[Claim]:
     arms = [one.title for one in methods.values()]
+    reported = [one.title for one in methods.values() if one.control is not None]
+    others = [arm for arm in arms if arm not in (*reported, BASELINE)]
     paired = "For each method, paired by seed (permutation test, Holm's correction over the methods): "
     claims = [
         Claim(
             name="sooner",
-            statement="Each accelerator reaches 99 % in fewer steps than AdamW that is tuned with the same budget.",
-            rule=_each(arms, FIRST),
-            text=f"{TUNED}{paired}first crossing of 99 %, in steps; those of all candidates count for the search.",
+            statement="Each reported accelerator reaches 99 % in fewer steps than AdamW that is tuned with the same budget.",
+            rule=_each(reported, FIRST),
+            text=f"{TUNED}{paired}first crossing of 99 %, in steps.",
         ),
         Claim(
             name="sooner-stable",
-            statement="Each accelerator reaches 99 % that lasts in fewer steps than AdamW that is tuned with the same budget.",
-            rule=_each(arms, STABLE),
+            statement="Each reported accelerator reaches 99 % that lasts in fewer steps than AdamW tuned with the same budget.",
+            rule=_each(reported, STABLE),
             text=f"{TUNED}{paired}steps from which 99 % is never lost again.",
         ),
         Claim(
             name="sooner-in-seconds",
-            statement="Each accelerator reaches 99 % in less time than AdamW that is tuned with the same budget.",
-            rule=_each(arms, FIRST_SECONDS),
+            statement="Each reported accelerator reaches 99 % in less time than AdamW that is tuned with the same budget.",
+            rule=_each(reported, FIRST_SECONDS),
             text=f"{TUNED}{paired}first crossing of 99 %, in seconds of a run that has the device to itself.",
+        ),
+        Claim(
+            name="others",
+            statement="The other methods (larger decay, SGD, Lion, noise on the weights, uniform attention, a search) reach 99 % in "
+            "fewer steps than AdamW that is tuned with the same budget.",
+            rule=_each(others, FIRST),
+            text=f"{TUNED}{paired}first crossing of 99 %, in steps; those of all candidates count for the search.",
+            of="ours",
         ),
     ]
     told = [one.title for one in methods.values() if one.told]
