@@ -79,8 +79,8 @@ def _claims(track: Track, methods: dict[str, Method]) -> list[Claim]:
         ),
         Claim(
             name="others",
-            statement="The other methods (larger decay, SGD, Lion, noise on the weights, uniform attention, a search) reach 99 % in "
-            "fewer steps than AdamW that is tuned with the same budget.",
+            statement="Each other method (larger decay, SGD, Lion, noise on the weights, uniform attention, a search) reaches 99 % "
+            "in fewer steps than AdamW that is tuned with the same budget.",
             rule=_each(others, FIRST),
             text=f"{TUNED}{paired}first crossing of 99 %, in steps; those of all candidates count for the search.",
             of="ours",
