@@ -51,7 +51,7 @@ def test_what_is_wrong_is_one_line(run, words, line):
 
 def test_the_plan_trains_nothing(run, tmp_path):
     code, out, _ = run("race", "A", "E", "--full", "--plan")
-    assert code == 0 and out.count("at most") == 2 and "2,508,000 run-steps of tuning" in out
+    assert code == 0 and out.count("at most") == 2 and "1,672,000 run-steps of tuning" in out
     assert list(tmp_path.iterdir()) == []
 
 

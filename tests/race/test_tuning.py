@@ -62,9 +62,9 @@ def made_up(tmp_path, times, sizes=SIX):
 def test_the_heat_ends_when_enough_draws_have_reached(tmp_path):
     tuning, found = made_up(tmp_path, lambda draw, seed: [None, 40, 10, None, 30, "diverged"][draw])
     heat = [asked for asked in tuning.asked if asked[1] == SEEDS[0]]
-    assert max(epoch for *_, epoch in heat) == 40  # of rungs 10, 20, 40, 80 and 160
-    assert [asked for asked in heat if asked[0] == 5] == [(5, SEEDS[0], 10)], "a draw that diverged is not continued"
-    assert [asked for asked in heat if asked[0] == 2] == [(2, SEEDS[0], 10)], "nor is one that has reached"
+    assert max(epoch for *_, epoch in heat) == 40  # of rungs 20, 40, 80 and 160
+    assert [asked for asked in heat if asked[0] == 5] == [(5, SEEDS[0], 20)], "a draw that diverged is not continued"
+    assert [asked for asked in heat if asked[0] == 2] == [(2, SEEDS[0], 20)], "nor is one that has reached"
     assert found["draw"] == 2 and found["reached"] == 3 and found["diverged"] == 1
 
 
@@ -85,7 +85,7 @@ def test_the_most_seeds_win_and_then_the_geometric_mean(tmp_path):
 
 def test_the_cost_counts_every_draw_and_every_finalist(tmp_path):
     tuning, found = made_up(tmp_path, lambda draw, seed: [80, 40, 10, 20, 30, 50][draw])
-    heat = 20 + 10 + 4 * 20  # it ends at the second rung, epoch 20: draws 2 and 3 stop where they reach
+    heat = 20 + 10 + 4 * 20  # it ends at the first rung, epoch 20: draws 2 and 3 stop where they reach
     final = 2 * (10 + 20)
     assert found["run_steps"] == heat + final and found["runs"] == 6 + 4
     assert tuning.methods["tried"].draws(6)[2] == found["settings"]

@@ -49,7 +49,7 @@ def race(
         int | None, typer.Option("--draws", help="Draws per method; 64 at full size, 4 at quick size.")
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", help="Fresh seeds per method; 20 at full size, 3 at quick size.")
+        int | None, typer.Option("--seeds", help="Fresh seeds per method; 20 at full size, 2 at quick size.")
     ] = None,
     tune_only: Annotated[bool, typer.Option("--tune-only", help="Stop after tuning.")] = False,
     plan: Annotated[

@@ -30,7 +30,7 @@ Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Directo
 Asked = list[tuple[str, "RunConfig"]]
 """Arms and their runs."""
 
-PRICING: dict[Scale, float] = {"full": 1.0, "quick": 0.2}
+PRICING: dict[Scale, float] = {"full": 0.5, "quick": 0.2}
 """Seconds for which the steps of an arm are timed."""
 
 

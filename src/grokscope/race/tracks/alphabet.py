@@ -14,7 +14,7 @@ QUICK: dict[str, Any] = {
     "model.d": 32,
     "model.d_mlp": 64,
     "log.every": 10,
-    "epochs": 300,
+    "epochs": 200,
 }
 
 
@@ -25,5 +25,5 @@ class Alphabet(Track):
     title = "16 distractor symbols"
     task = Modular(alphabet=16)
     model = Transformer()
-    horizon = 12_000
+    horizon = 8000
     quick: ClassVar[dict[str, Any]] = {**QUICK, "task.alphabet": 4}

@@ -16,12 +16,12 @@ class MLP(Track):
     title = "MLP, addition mod 113"
     task = Modular(p=113, distractors=0, train_fraction=0.4)
     model = OneHotMLP(kappa=0.577)
-    horizon = 3000
+    horizon = 2000
     every = 5
     quick: ClassVar[dict[str, Any]] = {
         "task.p": 23,
         "task.train_fraction": 0.7,
         "model.width": 64,
         "log.every": 10,
-        "epochs": 300,
+        "epochs": 200,
     }

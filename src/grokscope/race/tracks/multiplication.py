@@ -18,7 +18,7 @@ class Multiplication(Track):
     task = Modular(p=97, op="*", distractors=1, alphabet=1, positions=(0, 2), train_fraction=0.5)
     model = Transformer(d=128, d_mlp=512, heads=4, layers=2, scope="causal", norm="both", mlp=GELU())
     batch_size = 512
-    horizon = 600
+    horizon = 400
     every = 4
     quick: ClassVar[dict[str, Any]] = {
         "task.p": 23,
@@ -27,5 +27,5 @@ class Multiplication(Track):
         "model.d_mlp": 64,
         "batch_size": 128,
         "log.every": 2,
-        "epochs": 60,
+        "epochs": 50,
     }

@@ -17,5 +17,5 @@ class Operands(Track):
     title = "operand distractors"
     task = Modular(alphabet="operands")
     model = Transformer()
-    horizon = 6000
+    horizon = 4000
     quick: ClassVar[dict[str, Any]] = QUICK

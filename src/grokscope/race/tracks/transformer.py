@@ -16,7 +16,7 @@ class OneLayer(Track):
     title = "transformer, addition mod 113"
     task = Modular(p=113, distractors=0, train_fraction=0.4)
     model = Transformer(d=128, d_mlp=512, heads=4, scope="causal")
-    horizon = 6000
+    horizon = 4000
     every = 10
     quick: ClassVar[dict[str, Any]] = {
         "task.p": 23,
@@ -24,5 +24,5 @@ class OneLayer(Track):
         "model.d": 32,
         "model.d_mlp": 64,
         "log.every": 10,
-        "epochs": 300,
+        "epochs": 200,
     }
