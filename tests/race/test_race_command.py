@@ -105,34 +105,38 @@ class Tiny(Track):
 '''
 
 
-def race(tmp_path, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "grokscope", "--load", "mine.py", "race", *words, "--device", "cpu", "--quiet"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(grokscope.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout, done.stderr
+WORKER = Path(__file__).parents[1] / "docs" / "command_worker.py"
+"""Runs several commands in one process: what a file registers cannot be unloaded again."""
 
 
 def test_a_newcomer_enters_with_one_file(tmp_path):
     (tmp_path / "mine.py").write_text(FILE, encoding="utf-8")
-    sizes = ("T", "--draws", "2", "--seeds", "2")
-    out, _ = race(tmp_path, *sizes, "--methods", "smoothed,search", "--json", "-o", "page.html")
+    sizes = ["race", "T", "--draws", "2", "--seeds", "2", "--device", "cpu", "--quiet"]
+    calls = [
+        ["--load", "mine.py", *sizes, "--methods", "smoothed,search", "--json", "-o", "page.html"],
+        [*sizes, "--methods", "adamw"],
+        [*sizes, "--methods", "adamw", "--json"],
+    ]
+    done = subprocess.run(
+        [sys.executable, str(WORKER)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(grokscope.__file__).parents[1])},
+        input=json.dumps(calls),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (first, out), (second, printed), (third, again) = json.loads(done.stdout)
+    assert (first, second, third) == (0, 0, 0), done.stderr
     (board,) = json.loads(out)["tracks"]
-    assert {row["method"] for row in board["rows"]} == {"smoothed", "search"}
     rows = {row["method"]: row for row in board["rows"]}
+    assert set(rows) == {"smoothed", "search"}
     assert "optim.beta1" in rows["smoothed"]["settings"] and rows["smoothed"]["tuning_steps"] > 0
     assert rows["search"]["note"] == "settings of adamw, not tuned itself"
-    assert all(row["seeds"] == 2 for row in board["rows"])
+    assert all(row["seeds"] == 2 for row in rows.values())
     assert "Track T: tiny" in (tmp_path / "page.html").read_text(encoding="utf-8")
     folder = tmp_path / "results" / "race-T" / "quick"
     assert {"tuned.json", "runs.parquet", "race-T-leaderboard.svg"} <= {path.name for path in folder.iterdir()}
-
-    out, err = race(tmp_path, *sizes, "--methods", "adamw")
-    assert "smoothed" in out and "AdamW" in out, "stored methods stay on the board"
-    again, err = race(tmp_path, *sizes, "--methods", "adamw", "--json")
-    assert '"run_steps"' not in err, "nothing is trained again"
+    assert "smoothed" in printed and "AdamW" in printed, "stored methods stay on the board"
     assert len(json.loads(again)["tracks"][0]["rows"]) == 3
+    assert '"run_steps"' in done.stderr.splitlines()[0] and done.stderr.count('"run_steps"') == 1, "trained once"
