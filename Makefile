@@ -30,6 +30,7 @@ check: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed speed
 	$(BIN)/grokscope claims --markdown -o docs/gallery.html > docs/claims.md
+	$(BIN)/grokscope race --full --markdown > docs/race.md
 	$(BIN)/python -m tools.equation_index
 
 # docs/speed.md and its pictures from results/speed/*.json
