@@ -101,9 +101,10 @@ def train_all(
     left = [wanted[id] for id in remaining(wanted, runs)]
     check_fits(left, place, free_memory(place))  # a finished run is returned on any machine
     failures: list[tuple[Job, Exception]] = []
+    told: set[str] = set()
     while left:
         busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures, tracked)
-        left = [wanted[id] for id in remaining({config.id: config for config in wait_for(busy, runs)}, runs)]
+        left = [wanted[id] for id in remaining({config.id: config for config in wait_for(busy, runs, told)}, runs)]
     if failures:
         _, error = failures[0]
         raise error if len(wanted) == 1 else StoreError(_failed(failures, len(wanted))) from error

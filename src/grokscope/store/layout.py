@@ -9,9 +9,10 @@
   added/             <measure>.parquet, columns that were measured after training
   checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept permanently)
   lock               held by the process that trains the run
+  lease-<…>/         which process may write the run, for file systems where the lock cannot tell (`lease`)
   .damaged/          damaged files, and later ones, that were moved aside when the run went back to an earlier epoch
 
-Every file but the lock is sealed (`seal`) under a label that names the run and the file.
+Every file but the lock and the lease is sealed (`seal`) under a label that names the run and the file.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ METRICS = "metrics"
 ADDED = "added"
 CHECKPOINTS = "checkpoints"
 LOCK = "lock"
+LEASE = "lease-"
+"""How the name of the lease folder begins."""
 ASIDE = ".damaged"
 DRAFT = ".new-"
 """A run folder that is being created has this before its name."""
