@@ -28,7 +28,7 @@ def wait_for(busy: Sequence[RunConfig], runs: str | Path, told: set[str]) -> lis
     with graceful_interrupt() as interrupted:
         time.sleep(_PAUSE)  # also for a run that is being created, and has no lock yet
         # every one of them each time: a lease of another machine expires while it is watched
-        while all([is_held(Path(runs) / config.id) for config in busy]):
+        while sum(is_held(Path(runs) / config.id) for config in busy) == len(busy):
             if interrupted():
                 return []
             time.sleep(_PAUSE)

@@ -134,10 +134,8 @@ class Lease:
         if self.lost:
             found = find(self.path.parent)
             holder = read_holder(found) if found else None
-            by = f" by another process ({holder})" if holder else ""
-            raise LostLeaseError(
-                f"run {self.path.parent.name} was taken over{by} while this process was paused; it has stopped here and changed nothing"
-            )
+            what = f"run {self.path.parent.name} was taken over{f' by another process ({holder})' if holder else ''}"
+            raise LostLeaseError(f"{what} while this process was paused; it has stopped here and changed nothing")
 
     def write(self, path: Path, content: bytes, *, if_full: str = "") -> None:
         """As `disk.write`, but fails with LostLeaseError, and changes nothing, if the lease is lost."""
