@@ -140,7 +140,7 @@ def _train(
     asked: Asked, runs: Path, device: str, lanes: int | None, again: bool, quiet: bool, stats: TrainingStats
 ) -> dict[str, RunInfo]:
     """Train all runs of all experiments, those that others refer to first; returns them by id."""
-    from ..experiments.base import in_stages
+    from ..config.references import in_stages
     from ..experiments.diverged import trainable, was_not_trained
     from .session import stop_here_if_interrupted, train_and_show
 

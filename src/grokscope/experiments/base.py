@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from ..config import RunConfig, merge, nested
+from ..config.references import REFERENCES
 from ..errors import ConfigError, nearest
 from ..limits import check_count
 from ..registry import import_tree
@@ -26,8 +27,6 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Scale = Literal["quick", "full"]
 Overrides = Mapping[str, Any]
 """Dotted settings on top of a run's own, e.g. {"task.p": 97}."""
-REFERENCES = (("prior", "teacher"), ("ticket", "run"))
-"""Settings that name another run."""
 HOME = "grokscope.papers"
 """The package that holds the experiments; they are found by name, since the framework does not import them."""
 PAPERS = ("structural-inference", "grokking-tickets", "inductive-bias")
@@ -221,24 +220,6 @@ class Experiment:
                 named = replace(settings, **{field_: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
                 config = replace(config, **{part: named})
         return config
-
-
-def in_stages(configs: Iterable[RunConfig]) -> list[list[RunConfig]]:
-    """The runs in the order in which they can be trained: those that others refer to come first."""
-    stage_of: dict[str, int] = {}
-    stages: list[list[RunConfig]] = []
-    for config in configs:
-        stage = 1 + max((stage_of.get(run, -1) for run in origins(config)), default=-1)
-        stage_of[config.id] = stage
-        stages += [[] for _ in range(stage + 1 - len(stages))]
-        stages[stage].append(config)
-    return stages
-
-
-def origins(config: RunConfig) -> set[str]:
-    """The runs that this one refers to: its teacher, and where its ticket comes from."""
-    named = (getattr(getattr(config, part), field_, "") for part, field_ in REFERENCES)
-    return {run for run in named if run}
 
 
 _experiments: dict[str, Experiment] = {}

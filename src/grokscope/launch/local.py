@@ -92,7 +92,7 @@ def train_all(
     check_writable(runs)
     for config in wanted.values():  # runs that are referred to must exist and match
         teacher_of(config, runs)
-        if not _has_begun(Path(runs) / config.id):
+        if not has_begun(Path(runs) / config.id):
             origin_of(config, runs)
     if again:
         check_fits(wanted.values(), place, free_memory(place))
@@ -111,7 +111,7 @@ def train_all(
     return [read_run(Path(runs) / id) for id in wanted if (Path(runs) / id).exists()]
 
 
-def _has_begun(run: Path) -> bool:
+def has_begun(run: Path) -> bool:
     """Whether a run has a checkpoint to continue from: it needs the origin of its ticket no more."""
     try:
         return run.exists() and read_run(run).epoch > 0
