@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError, StoreError
-from .app import Again, Device, Json, Lanes, Quiet, app
+from .app import Again, Device, Json, Lanes, Quiet, app, parse_sets
 from .collecting import Collector, collected
+from .place import On, parse_place
 from .printing import to_json
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..experiments.base import Scale
     from ..experiments.ledger import Ledger
     from ..fleet import TrainingStats
+    from ..launch.executors import Executor
     from ..store import RunInfo
     from ..store.results import Results as Stored
 
@@ -52,6 +54,16 @@ def reproduce(
         Path, typer.Option("--runs", metavar="DIR", help="Directory of the runs, with one folder per run.")
     ] = Path("runs"),
     results: Results = Path("results"),
+    on: On = "local",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            "-s",
+            metavar="PLACE.FIELD=VALUE",
+            help="A setting of --on, e.g. `--set slurm.partition=gpu`. May be repeated.",
+        ),
+    ] = None,
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
@@ -76,14 +88,17 @@ def reproduce(
     from ..experiments.drawing import draw
     from ..experiments.ledger import rulings
     from ..fleet import TrainingStats
-    from ..launch.precision import auto_precision
-    from ..ops.devices import resolve_device
+    from ..launch.submit import precision_on
     from ..store.results import load_results, save_results
     from .session import print_stats
 
     chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     scale: Scale = "full" if full else "quick"
-    precision = auto_precision(resolve_device(device))
+    sets = parse_sets(settings)
+    place = parse_place(on, sets)
+    if sets:
+        raise ConfigError(next(iter(sets)), "belongs to no executor; the settings of an experiment are fixed")
+    precision = precision_on(place, device)
     asked = {experiment.name: experiment.configs(scale, seeds, precision) for experiment in chosen}
     if every:
         chosen = [experiment for experiment in chosen if _has_data(experiment, asked)]
@@ -95,7 +110,7 @@ def reproduce(
     # one step of every arm of a priced experiment is timed, on a device that does nothing else
     beside = {} if again else {one.name: asked[one.name] for one in chosen if not one.priced}
     with collector.watching(beside):
-        stored = _train(everything, runs, device, lanes, again, quiet or as_json, spent_on)
+        stored = _train(everything, place, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
     rows, drawn, finished = [], [], []
     for experiment in chosen:
@@ -137,7 +152,14 @@ def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
 
 
 def _train(
-    asked: Asked, runs: Path, device: str, lanes: int | None, again: bool, quiet: bool, stats: TrainingStats
+    asked: Asked,
+    place: Executor,
+    runs: Path,
+    device: str,
+    lanes: int | None,
+    again: bool,
+    quiet: bool,
+    stats: TrainingStats,
 ) -> dict[str, RunInfo]:
     """Train all runs of all experiments, those that others refer to first; returns them by id."""
     from ..config.references import in_stages
@@ -155,7 +177,15 @@ def _train(
             continue
         conditions = [wanted[config.id][0] for config in stage]
         trained += train_and_show(
-            stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions, stats=stats, again=again
+            stage,
+            place=place,
+            runs=runs,
+            device=device,
+            lanes=lanes,
+            quiet=quiet,
+            conditions=conditions,
+            stats=stats,
+            again=again,
         )
         begun += stage
         stop_here_if_interrupted(begun, trained)

@@ -16,6 +16,7 @@ from .printing import to_json
 if TYPE_CHECKING:
     from ..config import RunConfig
     from ..fleet import TrainingStats
+    from ..launch.executors import Executor
     from ..store import RunInfo
 
 
@@ -35,6 +36,7 @@ def train_and_show(
     stats: TrainingStats | None = None,
     again: bool = False,
     track: Sequence[str] = (),
+    place: Executor | None = None,
 ) -> list[RunInfo]:
     """Train with a live display, unless quiet.
 
@@ -42,26 +44,28 @@ def train_and_show(
     stats        what training takes is added to it
     again        train from scratch what is stored already
     track        trackers that are sent every row
+    place        where to train; None is this machine
     """
-    from ..launch.local import train_all
-    from ..launch.precision import resolved
+    from ..launch.executors import parse_place
+    from ..launch.submit import train_all, with_precision
     from ..loading import loaded_files
     from ..measures import measures
-    from ..ops.devices import resolve_device
     from ..store import FINISHED
     from .measure import measure_finished, summary
     from .notices import notices, stored_runs
     from .progress import Display
 
-    place = resolve_device(device)
-    configs = [resolved(config, place) for config in configs]
+    place = place or parse_place("local", {})
+    configs = [with_precision(config, place, device) for config in configs]
     if not again:
         for line in notices(stored_runs(configs, runs), loaded_files(), measures.entries()):
             print(line, file=sys.stderr)
     finished = [] if again else [run for run in stored_runs(configs, runs) if run.status in FINISHED]
-    train = partial(train_all, configs, device=device, runs=runs, lanes=lanes, stats=stats, again=again, track=track)
-    if quiet:
-        trained = train()
+    train = partial(
+        train_all, configs, on=place, device=device, runs=runs, lanes=lanes, stats=stats, again=again, track=track
+    )
+    if quiet or not place.in_process(device):
+        trained = train(quiet=quiet)
     else:
         with Display(configs, conditions) as display:
             trained = train(progress=display)

@@ -37,7 +37,7 @@ class Submission(Protocol):
 class Executor(Settings):
     """Settings of an executor; `--set slurm.partition=gpu` sets one."""
 
-    address: ClassVar[bool] = False
+    takes_address: ClassVar[bool] = False
     """Whether its name may be followed by an address."""
 
     def in_process(self, device: str) -> bool:
@@ -77,7 +77,7 @@ def parse_place(on: str, settings: dict[str, Any]) -> Executor:
     if name not in executors.entries():
         raise ConfigError("--on", f"no executor is called {name!r}. {nearest(name, executors.entries())}")
     chosen = executors.get(name)
-    if separator and not chosen.address:
+    if separator and not chosen.takes_address:
         raise ConfigError("--on", f"{name} takes no address; write --on {name}")
     own: dict[str, Any] = {"address": f"{name}://{address}"} if address else {}
     for key in list(settings):
