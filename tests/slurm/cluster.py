@@ -1,4 +1,4 @@
-"""A SLURM cluster of one node, run as ordinary processes with its own configuration in a temporary folder: munged, slurmctld, slurmd.
+"""A SLURM cluster of one node: munged, slurmctld and slurmd as ordinary processes, with a configuration in a temporary folder.
 
 Nothing outside of that folder is read or written, and the processes end with the context.
 """

@@ -20,6 +20,11 @@ COMMANDS = {
     "demo": ("work", "Three runs side by side: one that waits, one that is told where to look, one that is misled."),
     "train": ("work", "Train one configuration with several seeds, side by side."),
     "sweep": ("work", "Train every point of a grid, packed into fleets."),
+    "status": (
+        "status",
+        "Show what trains where: jobs of clusters, runs in training with their host, progress, speed and estimated end.",
+    ),
+    "cancel": ("status", "End jobs of a cluster."),
     "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
     "report": (

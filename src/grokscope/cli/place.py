@@ -17,7 +17,7 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="local | slurm | ray[://HOST:PORT]",
-        help="Where to train: every GPU of this machine, a SLURM cluster, a Ray cluster. Its settings: `--set slurm.partition=gpu`.",
+        help="Where to train: every GPU of this machine, or a cluster. Its settings: `--set slurm.partition=gpu`.",
     ),
 ]
 

@@ -98,6 +98,8 @@ def reproduce(
     place = parse_place(on, sets)
     if sets:
         raise ConfigError(next(iter(sets)), "belongs to no executor; the settings of an experiment are fixed")
+    if place.kind != "local" and (timed := [one.name for one in chosen if one.priced]):
+        raise ConfigError("--on", f"{timed[0]} times its steps on this machine; reproduce it with --on local")
     precision = precision_on(place, device)
     asked = {experiment.name: experiment.configs(scale, seeds, precision) for experiment in chosen}
     if every:

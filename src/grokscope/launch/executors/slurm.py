@@ -6,11 +6,14 @@ again, and it continues from there; so does one that SLURM requeues. Nothing dep
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,9 +95,8 @@ class Slurm(Executor):
                 ids = {job: chunks[number].ids for number, job in jobs.items()}
                 save_record(runs, self, name, ids, folder=str(folder))
         numbers = sorted({job.partition("_")[0] for job in jobs.values()}, key=int)
-        print(
-            f"submitted {len(tasks)} task{'s' * (len(tasks) > 1)} as SLURM job {', '.join(numbers)}; logs in {folder}"
-        )
+        shown = f"{len(tasks)} task{'s' * (len(tasks) > 1)} as SLURM job {', '.join(numbers)}"
+        print(f"submitted {shown}; logs in {folder}", file=sys.stderr, flush=True)
         return SlurmSubmission(self, name, list(jobs.values()), folder)
 
     def _submit_stage(self, tasks: list[SlurmTask], folder: Path, before: list[str]) -> list[str]:
@@ -120,7 +122,7 @@ class Slurm(Executor):
             **{name: value for name, value in given.items() if value},
         )
         try:
-            with executor.batch():
+            with contextlib.redirect_stderr(io.StringIO()), executor.batch():  # submitit shows what sbatch says
                 jobs = [executor.submit(task) for task in tasks]
         except (submitit.core.utils.FailedJobError, subprocess.SubprocessError) as error:
             raise _refusal(str(error), self) from None
