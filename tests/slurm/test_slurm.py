@@ -170,8 +170,11 @@ def test_a_requeued_job_continues(
         shown = json.loads(grokscope("status", "--json").stdout)
         assert [one["state"].split()[0] for one in shown["jobs"]] == ["running"]
         assert shown["training"][0]["job"] == job
-        same = grokscope("sweep", grid(tmp_path, FOREVER), "--on", "slurm", "--device", "cpu", "--set", "slurm.time=0")
-        assert same.stderr == "slurm.time: 0 is not positive\n"
+        same = [sys.executable, "-m", "grokscope", "sweep", "grid.toml", "--on", "slurm", "--device", "cpu"]
+        with subprocess.Popen(same, env=cluster, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as again:
+            assert again.stderr is not None
+            assert again.stderr.readline().startswith(f"12 runs are in jobs that have not ended: {job} (running")
+            again.kill()
         done = grokscope("cancel", job)
         assert done.stdout.startswith("cancelled 1 task;")
         until(lambda: not training(tmp_path / "runs"), "it was not cancelled")
@@ -182,7 +185,7 @@ def test_the_time_limit_saves_and_queues_again(
     cluster: dict[str, str], grokscope: Any, slurm: Callable[..., str], tmp_path: Path
 ) -> None:
     with begun(cluster, tmp_path, grokscope, "slurm.cpus=1", "slurm.runs=12", "slurm.time=1", "slurm.grace=30") as (
-        process,
+        _,
         job,
     ):
         until(lambda: "Restarts=1" in slurm("scontrol", "show", "job", job), "it was not queued again", 150)

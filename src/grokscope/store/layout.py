@@ -38,6 +38,8 @@ LOCK = "lock"
 LEASE = "lease-"
 """How the name of the lease folder begins."""
 ASIDE = ".damaged"
+INDEX = ".index.json"
+"""The index of a folder of runs (`index`)."""
 DRAFT = ".new-"
 """A run folder that is being created has this before its name."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Protocol
 
-from ...errors import ConfigError, nearest
+from ...errors import ConfigError, nearest, within
 from ...registry import Registry
 from ...settings import Settings
 from ..chunks import Chunk
@@ -86,7 +86,10 @@ def parse_place(on: str, settings: dict[str, Any]) -> Executor:
             own[field] = settings.pop(key)
         elif component in executors.entries():
             raise ConfigError(key, f"takes effect with --on {component} only")
-    return chosen.from_dict(own, path=name)
+    place = chosen.from_dict(own, path=name)
+    with within(name):
+        place.check()
+    return place
 
 
 def required(package: str, extra: str) -> ModuleType:
