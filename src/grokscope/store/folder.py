@@ -14,6 +14,7 @@ config.json changes, so that a run never counts as finished under settings it wa
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import sys
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..errors import StoreError
 from . import checkpoints, tables
 from .added import save_added
+from .compaction import compact
 from .creation import create
 from .disk import DamageError, check_writable, make_folder, read
 from .layout import (
@@ -40,6 +42,7 @@ from .layout import (
     leftovers,
     part_file,
     part_files,
+    superseded_parts,
 )
 from .lock import Lock
 from .manifest import difference, last_numerics, new_manifest, read_description
@@ -170,6 +173,7 @@ class RunFolder:
             self._write(STATE, state.to_dict(), if_full=_go_on(epoch))
             self._newest, self.state = file, state
             self._drop_superseded()
+            self._compact()
         except Exception:
             self._broken = True  # still locked, so that the caller can store the reason
             raise
@@ -263,6 +267,8 @@ class RunFolder:
         for path in leftovers(self.path):
             remove(path)
         limit = self._newest.epoch if self._newest else -1
+        for part in superseded_parts(self.path):
+            remove(part.path)
         for part in part_files(self.path):
             if part.first > limit:
                 remove(part.path)
@@ -285,6 +291,12 @@ class RunFolder:
                 kept = sorted({*kept, file.epoch})
             self._set_state(status="running", reason="", kept=kept)
         self._write(CONFIG, config)
+
+    def _compact(self) -> None:
+        """Join the parts of a finished run. Nothing depends on it: what cannot be joined now stays as it is."""
+        if self.state.finished:
+            with contextlib.suppress(StoreError):
+                compact(self.path, self.state.kept, self._lock.lease.write, self._lock.lease.remove)
 
     def _drop_superseded(self) -> None:
         for file in checkpoint_files(self.path):
