@@ -85,7 +85,12 @@ def slurm_cluster(folder: Path) -> Iterator[dict[str, str]]:
             if command is munged:
                 _wait(lambda: (folder / "munge.sock").exists(), folder, "munged")
         _wait(lambda: "idle" in _answer(["sinfo", "-h", "-o", "%T"], env), folder, "slurmctld")
-        yield env
+        try:
+            yield env
+        finally:
+            _answer(["scancel", "--user", getpass.getuser()], env)
+            with contextlib.suppress(RuntimeError):  # they are given KillWait seconds to save their runs
+                _wait(lambda: not _answer(["squeue", "--noheader"], env).strip(), folder, "squeue")
 
 
 def _version() -> tuple[int, ...]:
