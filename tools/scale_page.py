@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import heapq
-import importlib
 import json
 import random
 import resource
@@ -22,7 +21,6 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 ROOT = Path(__file__).parent.parent
 RESULT = ROOT / "results" / "scale.json"
@@ -30,7 +28,7 @@ PAGE = ROOT / "docs" / "scale.md"
 SPEED = ROOT / "results" / "speed" / "h200.json"
 CONFIGS = 100_000
 LISTED = (20_000, 100_000)
-SAVED = 300
+SAVED = 100
 GPUS = 64
 EPOCHS = 10_000
 GRID: dict[str, list[Any]] = {
@@ -150,14 +148,40 @@ def simulate(chunks: Sequence[int], gpus: int, rate: float) -> dict[str, float]:
     return {"hours": max(free) / 3600, "busy": sum(work) / (gpus * max(free)), "one_gpu_hours": sum(work) / 3600}
 
 
-def measure(folder: Path) -> dict[str, Any]:
-    sys.path.insert(0, str(ROOT / "tests" / "store"))
-    make_runs = importlib.import_module("many").make_runs  # a module of the tests
+def make_listed(folder: Path, count: int) -> None:
+    """Finished runs as far as a listing reads them: settings, manifest and state, without rows and weights."""
+    from dataclasses import replace
 
+    from grokscope.config import RunConfig, nested
+    from grokscope.store.layout import CONFIG, MANIFEST, STATE, run_file
+    from grokscope.store.manifest import new_manifest
+    from grokscope.store.seal import sealed_json
+    from grokscope.store.state import State
+
+    base = {"status": "grokked", "epoch": EPOCHS, "seconds": 60.0, "rows": 100, "serial": 3}
+    points = [RunConfig.from_dict(nested(dict(zip(GRID, point, strict=True)))) for point in product(*GRID.values())]
+    for number in range(count):
+        config = replace(points[number % len(points)], seed=number // len(points))
+        run = folder / config.id
+        if run.exists():
+            continue
+        run.mkdir(parents=True)
+        summary = {"t_mem": number % 997, "t_grok": 1000 + number % 4999, "train_accuracy": 1.0, "test_accuracy": 0.999}
+        files = {
+            CONFIG: config.to_dict(),
+            MANIFEST: new_manifest("cpu", {"measures": ["D", "norms"]}),
+            STATE: State(**base, summary=summary | {"criterion": {"threshold": 0.99, "clock": "held", "window": 100}}),
+        }
+        for name, content in files.items():
+            path, label = run_file(run, name)
+            plain = content.to_dict() if isinstance(content, State) else content
+            Path(path).write_bytes(sealed_json(plain, label))
+
+
+def measure(folder: Path) -> dict[str, Any]:
     lists = []
     for count in LISTED:
-        with mock.patch("os.fsync"):
-            make_runs(folder, arms=500, seeds=count // 500)
+        make_listed(folder, count)
         lists.append(listing(folder))
     return {"plan": plan(CONFIGS), "store": store(SAVED), "lists": lists}
 

@@ -36,6 +36,7 @@ class Clock:
     """A monotonic clock that the test sets."""
 
     now = 1000.0
+    time = staticmethod(time.time)
 
     def monotonic(self) -> float:
         return self.now
@@ -165,6 +166,19 @@ def test_clocks_that_differ_by_an_hour_change_nothing(
         with pytest.raises(BusyError):
             open_run(tmp_path)
         clock.now += 0.4 * LENGTH
+
+
+def test_a_run_without_a_heartbeat_for_hours_is_shown_as_stopped_but_not_taken_over(
+    tmp_path: Path, elsewhere: None, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = held_by_another_machine(open_run(tmp_path), monkeypatch)
+    monkeypatch.setattr(heartbeat, "_held", set())
+    assert find_run(tmp_path, ID).status == "running"
+    then = time.time() - 3 * 3600
+    os.utime(held.path / lease.HOLDER, (then, then))
+    assert find_run(tmp_path, ID).status == "stopped"
+    with pytest.raises(BusyError):
+        open_run(tmp_path)
 
 
 def test_the_longer_of_both_lengths_counts(

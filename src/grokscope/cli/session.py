@@ -47,6 +47,7 @@ def train_and_show(
     place        where to train; None is this machine
     """
     from ..launch.executors import parse_place
+    from ..launch.jobs import busy_elsewhere
     from ..launch.submit import train_all, with_precision
     from ..loading import loaded_files
     from ..measures import measures
@@ -66,6 +67,8 @@ def train_and_show(
     )
     if quiet or not place.in_process(device):
         trained = train(quiet=quiet)
+        if place.kind != "local" and busy_elsewhere(place, runs, {config.id for config in configs}).runs:
+            raise typer.Exit(130)  # detached, as was said
     else:
         with Display(configs, conditions) as display:
             trained = train(progress=display)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JOBS = ".jobs"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Record:
     """One submission."""
 
@@ -40,8 +40,11 @@ class Record:
         return executors.get(self.on).from_dict(self.options, path=self.on)
 
     def active(self) -> dict[str, str]:
-        """Jobs that have not ended, with their state in words."""
-        return self.executor().active(self.__dict__)
+        """Jobs that have not ended, with their state in words. The record is deleted once all have."""
+        found = self.executor().active(self.__dict__)
+        if not found:
+            remove(self.path)
+        return found
 
 
 def jobs_folder(runs: Path) -> Path:
@@ -76,11 +79,6 @@ def records(runs: Path) -> list[Record]:
     return found
 
 
-def forget(record: Record) -> None:
-    """Delete a record whose jobs have ended."""
-    remove(record.path)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Earlier:
     """Jobs of earlier commands that have not ended."""
@@ -90,11 +88,16 @@ class Earlier:
     active: Callable[[], bool]
 
 
-def busy_elsewhere(place: Executor, runs: Path) -> Earlier:
-    """Jobs of this executor that have not ended, and their runs."""
+def busy_elsewhere(place: Executor, runs: Path, ids: Collection[str]) -> Earlier:
+    """Jobs of this executor that have not ended and hold some of these runs."""
     own = [record for record in records(runs) if record.on == place.kind]
-    found = {record.name: record.active() for record in own}
-    ids = {id for record in own for job in found[record.name] for id in record.jobs.get(job, ())}
-    words = [f"{job} ({state})" for jobs in found.values() for job, state in jobs.items()]
+    found = {(record, job): state for record in own for job, state in record.active().items()}
+    mine = {key: state for key, state in found.items() if not set(ids).isdisjoint(key[0].jobs.get(key[1], ()))}
+    held = {id for record, job in mine for id in record.jobs[job] if id in ids}
+    words = [f"{job} ({state})" for (_, job), state in mine.items()]
     shown = ", ".join(words[:4]) + (", …" if len(words) > 4 else "")
-    return Earlier(runs=frozenset(ids), words=shown, active=lambda: any(record.active() for record in own))
+
+    def active() -> bool:
+        return any(job in record.active() for record, job in mine)
+
+    return Earlier(runs=frozenset(held), words=shown, active=active)

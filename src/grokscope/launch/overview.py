@@ -27,22 +27,27 @@ class Overview(NamedTuple):
     """Last epochs, summed over runs; a run that finished early counts with what it took."""
 
 
-def overview(wanted: Mapping[str, RunConfig], runs: Path) -> Overview:
-    """Counts over the wanted runs, as of their last saves."""
-    finished = training = epochs = total = 0
-    for id, config in wanted.items():
+def overview(wanted: Mapping[str, RunConfig], runs: Path, finished: dict[str, int]) -> Overview:
+    """Counts over the wanted runs, as of their last saves.
+
+    finished   last epochs of runs that are known to be finished, which are not read again; more are added
+    """
+    training = epochs = 0
+    for id in wanted.keys() - finished.keys():
         path = runs / id
         try:
             run = read_run(path) if path.exists() else None
         except StoreError:
             run = None
-        done = run is not None and run.status in FINISHED
-        epoch = run.epoch if run else 0
-        finished += done
-        training += run is not None and run.status == "running"
-        epochs += epoch
-        total += epoch if done else config.epochs
-    return Overview(finished, training, len(wanted) - finished - training, epochs, total)
+        if run is not None and run.status in FINISHED:
+            finished[id] = run.epoch
+        elif run is not None:
+            epochs += run.epoch
+            training += run.status == "running"
+    done = sum(finished[id] for id in finished.keys() & wanted.keys())
+    left = sum(wanted[id].epochs for id in wanted.keys() - finished.keys())
+    waiting = len(wanted) - len(finished) - training
+    return Overview(len(finished), training, waiting, epochs + done, left + done)
 
 
 class Watch:
@@ -51,14 +56,17 @@ class Watch:
     def __init__(self, wanted: Mapping[str, RunConfig], runs: Path, notify: Callable[[str], None] | None):
         self.wanted, self.runs, self.notify = wanted, runs, notify
         self.begin = self.last = time.monotonic()
+        self.pause = EVERY
         self.first: Overview | None = None
+        self.finished: dict[str, int] = {}
 
     def update(self) -> None:
         now = time.monotonic()
-        if self.notify is None or now - self.last < EVERY:
+        if self.notify is None or now - self.last < self.pause:
             return
         self.last = now
-        current = overview(self.wanted, self.runs)
+        current = overview(self.wanted, self.runs, self.finished)
+        self.pause = max(EVERY, 10 * (time.monotonic() - now))
         self.first = self.first or current
         parts = [f"{current.finished} of {len(self.wanted)} runs finished", f"{current.training} training"]
         parts += [f"{current.waiting} waiting"]

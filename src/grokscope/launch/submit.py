@@ -151,7 +151,7 @@ def _elsewhere(
 ) -> list[Outcome]:
     """Submit what is left and no earlier job has, and wait until all of it has ended, or for Ctrl-C."""
     left = [wanted[id] for id in remaining(wanted, runs)]
-    earlier = busy_elsewhere(place, runs)
+    earlier = busy_elsewhere(place, runs, {config.id for config in left})
     mine = [config for config in left if config.id not in earlier.runs]
     if found := len(left) - len(mine):
         print(

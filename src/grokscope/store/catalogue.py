@@ -56,7 +56,7 @@ def read_run(path: str | Path) -> RunInfo:
     status = state.status
     if not state.finished:
         # The lock takes precedence over the file: a killed run could not record that it stopped.
-        status = "running" if is_held(path) else "failed" if status == "failed" else "stopped"
+        status = "running" if is_held(path, shown=True) else "failed" if status == "failed" else "stopped"
     return RunInfo(
         id=path.name,
         path=path,

@@ -35,6 +35,8 @@ FREE = f"{LEASE}free"
 HOLDER = "holder"
 DIGITS = 12
 """Width of the heartbeat count at the beginning of the holder's file."""
+STALE = 2 * 3600.0
+"""Seconds without a heartbeat after which a run is shown as stopped; more than clocks differ by."""
 JOB = "GROKSCOPE_JOB"
 """Environment variable that names the cluster job a process belongs to."""
 
@@ -218,6 +220,14 @@ def is_living(lease: Path, *, locked: bool) -> bool:
         return True
     _seen[lease] = seen._replace(last=now)
     return now - seen.since <= length
+
+
+def is_stale(lease: Path) -> bool:
+    """Whether the last heartbeat was hours ago, by the clock of this machine: a guess for display, never a reason to take over."""
+    try:
+        return time.time() - os.stat(lease / HOLDER).st_mtime > STALE
+    except OSError:
+        return False
 
 
 def read_holder(lease: Path) -> Holder | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from ..errors import BusyError, StoreError
 from .disk import cannot_write
 from .layout import LOCK
-from .lease import Lease, find, is_free, is_living
+from .lease import Lease, find, is_free, is_living, is_stale
 
 NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 """Errors of a file system without flock."""
@@ -105,8 +105,11 @@ def _identity(descriptor: int) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def is_held(folder: Path) -> bool:
-    """Whether some process is training the run in `folder`."""
+def is_held(folder: Path, *, shown: bool = False) -> bool:
+    """Whether some process is training the run in `folder`.
+
+    shown   for display: a run whose last heartbeat was hours ago does not count, although nothing is known of its machine
+    """
     try:
         descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
@@ -122,7 +125,9 @@ def is_held(folder: Path) -> bool:
     finally:
         os.close(descriptor)
     found = find(folder)
-    return found is not None and not is_free(found) and is_living(found, locked=locked)
+    if found is None or is_free(found) or (shown and is_stale(found)):
+        return False
+    return is_living(found, locked=locked)
 
 
 def _lock_soon(descriptor: int) -> None:

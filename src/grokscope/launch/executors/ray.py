@@ -85,6 +85,8 @@ class Ray(Executor):
         with self._connected() as ray:
             foreman = _foreman(ray, record["name"])
             states: dict[int, str] = ray.get(foreman.states.remote(), timeout=WAIT) if foreman else {}
+            if foreman and not states:
+                ray.kill(foreman)
         return {f"{record['name']}/{number}": state for number, state in states.items()}
 
     def cancel(self, record: Mapping[str, Any], jobs: Sequence[str]) -> None:
@@ -168,7 +170,8 @@ class RaySubmission:
 
     def poll(self) -> bool:
         with self.place._connected() as ray:
-            foreman = ray.get_actor(self.name, namespace=NAMESPACE)
+            if (foreman := _foreman(ray, self.name)) is None:
+                return False  # another command cancelled the tasks
             with contextlib.suppress(ray.exceptions.ActorUnavailableError, ray.exceptions.GetTimeoutError):
                 left: int = ray.get(foreman.poll.remote(), timeout=1.0)
                 return left > 0
@@ -184,9 +187,9 @@ class RaySubmission:
         if interrupted:
             return f"detached; the tasks continue. grokscope status shows them, grokscope cancel {self.name} ends them"
         with self.place._connected() as ray:
-            foreman = ray.get_actor(self.name, namespace=NAMESPACE)
-            self._outcomes, self._failed = ray.get(foreman.results.remote())
-            ray.kill(foreman)
+            if foreman := _foreman(ray, self.name):
+                self._outcomes, self._failed = ray.get(foreman.results.remote())
+                ray.kill(foreman)
         return ""
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,8 @@ PER_GPU, PER_CORE = 128, 4
 """Runs per task, unless set: on a GPU, and per core."""
 WAIT = 60
 """Seconds to wait for an answer of SLURM."""
+PAUSE = 5.0
+"""Seconds between two questions about the same jobs."""
 
 
 @executors.register("slurm")
@@ -198,8 +202,20 @@ class SlurmSubmission:
 
 
 def _states(jobs: Sequence[str]) -> dict[str, str]:
-    """Jobs that have not ended, with their state and node in words."""
-    numbers = sorted({job.partition("_")[0] for job in jobs})
+    """Jobs that have not ended, with their state and node in words. SLURM is asked every few seconds only."""
+    numbers = tuple(sorted({job.partition("_")[0] for job in jobs}))
+    asked, states = _answers.get(numbers, (-math.inf, {}))
+    if time.monotonic() - asked < PAUSE:
+        return states
+    states = _ask(numbers)
+    _answers[numbers] = (time.monotonic(), states)
+    return states
+
+
+_answers: dict[tuple[str, ...], tuple[float, dict[str, str]]] = {}
+
+
+def _ask(numbers: Sequence[str]) -> dict[str, str]:
     states = {}
     for begin in range(0, len(numbers), 500):
         words = [
