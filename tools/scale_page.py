@@ -152,12 +152,18 @@ def make_listed(folder: Path, count: int) -> None:
     """Finished runs as far as a listing reads them: settings, manifest and state, without rows and weights."""
     from dataclasses import replace
 
+    from grokscope.analysis import summary_of
     from grokscope.config import RunConfig, nested
     from grokscope.store.layout import CONFIG, MANIFEST, STATE, run_file
     from grokscope.store.manifest import new_manifest
     from grokscope.store.seal import sealed_json
     from grokscope.store.state import State
 
+    epoch = [0, 500, 1000, EPOCHS]
+    accuracy = {"train_accuracy": [0.1, 1.0, 1.0, 1.0], "test_accuracy": [0.1, 0.1, 1.0, 1.0]}
+    summary = summary_of({"epoch": epoch, "seconds": epoch, **accuracy}) | {
+        name: own[-1] for name, own in accuracy.items()
+    }
     base = {"status": "grokked", "epoch": EPOCHS, "seconds": 60.0, "rows": 100, "serial": 3}
     points = [RunConfig.from_dict(nested(dict(zip(GRID, point, strict=True)))) for point in product(*GRID.values())]
     for number in range(count):
@@ -166,11 +172,10 @@ def make_listed(folder: Path, count: int) -> None:
         if run.exists():
             continue
         run.mkdir(parents=True)
-        summary = {"t_mem": number % 997, "t_grok": 1000 + number % 4999, "train_accuracy": 1.0, "test_accuracy": 0.999}
         files = {
             CONFIG: config.to_dict(),
             MANIFEST: new_manifest("cpu", {"measures": ["D", "norms"]}),
-            STATE: State(**base, summary=summary | {"criterion": {"threshold": 0.99, "clock": "held", "window": 100}}),
+            STATE: State(**base, summary=summary | {"t_grok": 1000 + number % 4999}),
         }
         for name, content in files.items():
             path, label = run_file(run, name)

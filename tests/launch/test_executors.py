@@ -68,6 +68,13 @@ def test_settings_of_the_place_are_taken_out_of_those_of_the_runs():
     assert parse_place("ray", {}).address == "auto"
 
 
+@pytest.mark.parametrize("devices", ["cuda:7", "cpu,cuda:7"])
+def test_a_device_that_does_not_exist_is_not_replaced_by_another(tiny, tmp_path, devices):
+    with pytest.raises(ConfigError, match=r"^device: "):
+        train_all([tiny], options={"local.devices": devices}, runs=tmp_path / "runs", device="auto")
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize(("on", "package"), [("ray", "ray"), ("slurm", "submitit")])
 def test_a_package_that_is_not_installed_is_one_line(tiny, tmp_path, monkeypatch, on, package):
     monkeypatch.setitem(sys.modules, package, None)

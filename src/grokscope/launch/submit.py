@@ -66,7 +66,7 @@ def train_all(
     if not wanted:
         raise ConfigError("seeds", "no runs requested")
     if place.in_process(device):
-        return _here(wanted, place, device, runs, lanes, progress, save_every, stats, again, tracked)
+        return _here(wanted, place.own_device(device), runs, lanes, progress, save_every, stats, again, tracked)
     _check(wanted, runs)
     if again:
         deleted = delete_runs(Path(runs) / id for id in wanted)
@@ -91,13 +91,12 @@ def precision_on(place: Executor, device: str) -> Literal["float32", "tf32"]:
     from ..ops.devices import resolve_device
 
     if place.in_process(device):
-        return auto_precision(resolve_device(device))
+        return auto_precision(resolve_device(place.own_device(device)))
     return "tf32" if place.uses_gpu(device) else "float32"
 
 
 def _here(
     wanted: dict[str, RunConfig],
-    place: Executor,
     device: str,
     runs: str | Path,
     lanes: int | None,

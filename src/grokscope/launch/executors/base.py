@@ -44,6 +44,10 @@ class Executor(Settings):
         """Whether the calling process trains everything itself."""
         return False
 
+    def own_device(self, device: str) -> str:
+        """The device that the calling process then trains on."""
+        return device
+
     @abstractmethod
     def uses_gpu(self, device: str) -> bool:
         """Whether the workers train on GPUs."""

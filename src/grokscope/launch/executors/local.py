@@ -45,6 +45,9 @@ class Local(Executor):
     def in_process(self, device: str) -> bool:
         return len(self.chosen(device)) == 1
 
+    def own_device(self, device: str) -> str:
+        return self.chosen(device)[0]
+
     def uses_gpu(self, device: str) -> bool:
         from ...ops.devices import resolve_device
 
