@@ -164,7 +164,7 @@ def make_listed(folder: Path, count: int) -> None:
     summary = summary_of({"epoch": epoch, "seconds": epoch, **accuracy}) | {
         name: own[-1] for name, own in accuracy.items()
     }
-    base = {"status": "grokked", "epoch": EPOCHS, "seconds": 60.0, "rows": 100, "serial": 3}
+    state = State(status="grokked", epoch=EPOCHS, seconds=60.0, rows=100, serial=3)
     points = [RunConfig.from_dict(nested(dict(zip(GRID, point, strict=True)))) for point in product(*GRID.values())]
     for number in range(count):
         config = replace(points[number % len(points)], seed=number // len(points))
@@ -172,15 +172,15 @@ def make_listed(folder: Path, count: int) -> None:
         if run.exists():
             continue
         run.mkdir(parents=True)
-        files = {
+        own = replace(state, summary=summary | {"t_grok": 1000 + number % 4999})
+        files: dict[str, dict[str, Any]] = {
             CONFIG: config.to_dict(),
             MANIFEST: new_manifest("cpu", {"measures": ["D", "norms"]}),
-            STATE: State(**base, summary=summary | {"t_grok": 1000 + number % 4999}),
+            STATE: own.to_dict(),
         }
         for name, content in files.items():
             path, label = run_file(run, name)
-            plain = content.to_dict() if isinstance(content, State) else content
-            Path(path).write_bytes(sealed_json(plain, label))
+            Path(path).write_bytes(sealed_json(content, label))
 
 
 def measure(folder: Path) -> dict[str, Any]:
