@@ -184,7 +184,7 @@ def test_a_requeued_job_continues(
 def test_the_time_limit_saves_and_queues_again(
     cluster: dict[str, str], grokscope: Any, slurm: Callable[..., str], tmp_path: Path
 ) -> None:
-    with begun(cluster, tmp_path, grokscope, "slurm.cpus=1", "slurm.runs=12", "slurm.time=1", "slurm.grace=30") as (
+    with begun(cluster, tmp_path, grokscope, "slurm.cpus=1", "slurm.runs=12", "slurm.time=2", "slurm.grace=90") as (
         _,
         job,
     ):

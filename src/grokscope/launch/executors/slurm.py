@@ -92,7 +92,9 @@ class Slurm(Executor):
                 before = sorted(
                     {jobs[number].partition("_")[0] for number, c in enumerate(chunks) if c.stage == stage - 1}
                 )
-                found = self._submit_stage([SlurmTask(tasks[number]) for number in own], folder, before)
+                found = self._submit_stage(
+                    [SlurmTask(tasks[n], 60 * self.time - self.grace) for n in own], folder, before
+                )
                 jobs |= dict(zip(own, found, strict=True))
         finally:
             if jobs:
@@ -120,7 +122,7 @@ class Slurm(Executor):
             job_name="grokscope",
             time=self.time,
             cpus_per_task=self.cpus,
-            signal_delay_s=self.grace,
+            signal_delay_s=1,  # the task sets an alarm of its own, since SLURM may send this up to a minute early
             array_parallelism=self.parallel,
             additional_parameters={"requeue": True},
             **{name: value for name, value in given.items() if value},
@@ -143,8 +145,9 @@ class Slurm(Executor):
 class SlurmTask:
     """What a job of SLURM runs."""
 
-    def __init__(self, task: Task):
-        self.task = task
+    def __init__(self, task: Task, seconds: float):
+        """seconds   after which the runs are saved and the job queues itself again"""
+        self.task, self.seconds = task, seconds
 
     def __call__(self) -> Outcome:
         requeue = signal.getsignal(signal.SIGUSR2)
@@ -154,10 +157,14 @@ class SlurmTask:
             asked.append(number)
             signal.raise_signal(signal.SIGTERM)  # the fleet saves its runs and returns
 
-        signal.signal(signal.SIGUSR2, stop)  # SLURM sends it before the time limit
-        array, number = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
-        job = f"{array}_{number}" if array else os.environ.get("SLURM_JOB_ID", "")
+        for number in (signal.SIGUSR2, signal.SIGALRM):
+            signal.signal(number, stop)
+        started = float(os.environ.get("SLURM_JOB_START_TIME", time.time()))
+        signal.setitimer(signal.ITIMER_REAL, max(1.0, started + self.seconds - time.time()))
+        array, place = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+        job = f"{array}_{place}" if array else os.environ.get("SLURM_JOB_ID", "")
         outcome = work(self.task, job=job)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         if asked and callable(requeue):
             requeue(signal.SIGUSR2, None)  # submitit's handler queues the job again, and exits
         return outcome
