@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 # one thread a test worker: two threads each on two cores would be slower
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
 
-.PHONY: demo test test-all test-matrix check docs speed clean
+.PHONY: demo test test-all test-matrix check docs speed site dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/grokscope demo
@@ -36,8 +36,17 @@ docs: $(VENV)/.installed speed
 speed: $(VENV)/.installed
 	$(BIN)/python -m tools.speed_page
 
+# the documentation, which works from disk: open site/index.html
+site: $(VENV)/.installed-docs
+	$(BIN)/python -m mkdocs build --strict
+
+# wheel and source distribution, into dist/
+dist: $(VENV)/.installed-dev
+	rm -rf dist
+	$(BIN)/python -m build
+
 clean:
-	rm -rf $(VENV) .venv-3.* build dist demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-3.* build dist site demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -48,6 +57,10 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@ $(VENV)/.installed
 
 # transformers, transformer-lens, lightning and the like: only the tests need them
