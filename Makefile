@@ -38,7 +38,7 @@ speed: $(VENV)/.installed
 
 # the documentation, which works from disk: open site/index.html
 site: $(VENV)/.installed-docs
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # wheel and source distribution, into dist/
 dist: $(VENV)/.installed-dev
