@@ -16,7 +16,7 @@ GREEK = {
 OPERATORS = {
     **{"leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "neq": "≠", "approx": "≈", "propto": "∝", "sim": "∼", "to": "→"},
     **{"leftarrow": "←", "rightarrow": "→", "in": "∈", "notin": "∉", "cup": "∪", "cap": "∩", "cdot": "·", "times": "×"},
-    **{"odot": "⊙", "ast": "∗", "prime": "′", "top": "⊤", "partial": "∂", "nabla": "∇", "ldots": "…", "dots": "…", "pm": "±"},
+    **{"odot": "⊙", "ast": "∗", "top": "⊤", "partial": "∂", "nabla": "∇", "ldots": "…", "dots": "…", "pm": "±"},
     **{"lVert": "‖", "rVert": "‖", "Vert": "‖", "lvert": "|", "rvert": "|", "mid": "|", "lfloor": "⌊", "rfloor": "⌋"},
     **{"langle": "⟨", "rangle": "⟩", "{": "{", "}": "}"},
 }
@@ -26,6 +26,7 @@ LIMITS = {"min", "max", "sup", "inf", *BIG}
 """Commands whose subscript stands below them in a displayed formula."""
 ACCENTS = {"bar": "¯", "tilde": "~", "hat": "^", "dot": "˙"}
 SPACES = {"quad": "1em", "qquad": "2em", ",": "0.17em", ";": "0.28em", "!": "-0.17em", " ": "0.25em"}
+PRIME = '<mo lspace="0" rspace="0">′</mo>'
 TOKEN = re.compile(r"\\([A-Za-z]+|.)|([0-9]+(?:\.[0-9]+)?)|([A-Za-z])|(\S)")
 
 
@@ -71,7 +72,10 @@ class _Parser:
             if mark == "_":
                 sub += self.atom()
             else:
-                sup += "<mo>′</mo>" if mark == "'" else self.atom()
+                sup += PRIME if mark == "'" else self.atom()
+        if sup and not sup.replace("<mrow>", "").replace("</mrow>", "").replace(PRIME, ""):
+            # fonts draw a prime raised already: as a superscript it would be raised twice
+            return f"<mrow>{f'<msub>{base}<mrow>{sub}</mrow></msub>' if sub else base}{sup}</mrow>"
         below = self.display and name in LIMITS
         if sub and sup:
             kind = "munderover" if below else "msubsup"
@@ -102,6 +106,8 @@ class _Parser:
     def command(self, name: str) -> str:
         if name in GREEK:
             return f"<mi>{GREEK[name]}</mi>"
+        if name == "prime":
+            return PRIME
         if name in OPERATORS:
             return f'<mo stretchy="false">{OPERATORS[name]}</mo>'
         if name in BIG:

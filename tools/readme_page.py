@@ -1,0 +1,127 @@
+"""The parts of README.md and docs/index.md that hold numbers: `python -m tools.readme_page [--check] [--demo DIR] [--example]`.
+
+What is between `<!-- filled: NAME -->` and `<!-- end -->` is generated; the rest is written by hand. `--demo DIR` first takes over the
+verdict and the picture of a demo that has just been run, `--example` first runs the README's Python example and keeps what it prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from grokscope.bench.stored import read_measured
+from grokscope.papers import all_equations
+from grokscope.store import save_file
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "README.md", ROOT / "docs/index.md")
+KEPT = ROOT / "docs/demo.json"
+PART = re.compile(r"(<!-- filled: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+WIDTH = 128
+
+
+def demo(kept: dict[str, Any]) -> str:
+    """The verdict of the demo as a quotation."""
+    return "\n".join(f"> {line}" for line in textwrap.wrap(kept["verdict"], WIDTH))
+
+
+def example(kept: dict[str, Any]) -> str:
+    """What the Python example prints, and how long it takes."""
+    told = f"It takes about {kept['example_seconds']:.0f} seconds on {kept['example_cores']} CPU cores and prints"
+    return f"{told}\n\n```text\n{kept['example']}\n```"
+
+
+def speed(kept: dict[str, Any]) -> str:
+    """Steps per second on one GPU, from the measurements of docs/speed.md."""
+    measured = read_measured(ROOT / "results/speed/h200.json")
+    tf32, bf16 = ([row for row in measured["fleet"] if row["precision"] == name] for name in ("tf32", "bf16"))
+    (five,) = [row for row in tf32 if row["lanes"] == 5]
+    most = max(bf16, key=lambda row: row["run_steps_per_s"])
+    text = (
+        f"On one {measured['device'].removeprefix('NVIDIA ')} five seeds of the paper's default make {five['run_steps_per_s']:,.0f} "
+        f"optimizer steps per second in TF32 and {most['lanes']:,} of them {most['run_steps_per_s']:,.0f} in bf16, all diagnostics "
+        f"included; a plain loop makes {measured['plain_run_steps_per_s']:,.0f} ([speed]({{speed}}))."
+    )
+    return text
+
+
+def equations(kept: dict[str, Any]) -> str:
+    """How many equations there are."""
+    return f"{len(all_equations())} equations of the papers are functions, each with its tests ([equations]({{equations}}))."
+
+
+FILLERS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "demo": demo,
+    "example": example,
+    "speed": speed,
+    "equations": equations,
+}
+
+
+def filled(page: Path) -> str:
+    """The text of a page with every generated part rewritten."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    docs = "" if page.parent.name == "docs" else "docs/"
+    links = {"speed": f"{docs}speed.md", "equations": f"{docs}equations.md"}
+
+    def fill(part: re.Match[str]) -> str:
+        text = FILLERS[part[2]](kept)
+        for name, target in links.items():
+            text = text.replace(f"({{{name}}})", f"({target})")
+        wrap = part[2] in ("speed", "equations")
+        return f"{part[1]}\n{textwrap.fill(text, WIDTH, break_long_words=False) if wrap else text}\n\n{part[3]}"
+
+    return PART.sub(fill, page.read_text(encoding="utf-8"))
+
+
+def take_demo(folder: Path) -> dict[str, Any]:
+    """The verdict of `grokscope demo --output FOLDER`, whose runs are stored; its picture becomes docs/demo.svg."""
+    command = [sys.executable, "-m", "grokscope", "demo", "--output", str(folder), "--json", "--quiet"]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    save_file(ROOT / "docs/demo.svg", (folder / "accuracy.svg").read_text(encoding="utf-8"))
+    return {"verdict": told["verdict"]}
+
+
+def run_example() -> dict[str, Any]:
+    """Run the first Python block of the README in an empty folder; the time includes starting Python."""
+    code = re.findall(r"^```python\n(.*?)^```$", PAGES[0].read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.monotonic()
+        done = subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True)
+        seconds = time.monotonic() - begin
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"example": done.stdout.rstrip(), "example_seconds": round(seconds), "example_cores": cores}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.readme_page", description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="report stale pages instead of writing them")
+    parser.add_argument("--demo", type=Path, metavar="DIR", help="take over the demo that was run into DIR")
+    parser.add_argument("--example", action="store_true", help="run the Python example of the README")
+    given = parser.parse_args(arguments)
+    if given.demo or given.example:
+        kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+        kept |= take_demo(given.demo.resolve()) if given.demo else {}
+        kept |= run_example() if given.example else {}
+        save_file(KEPT, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+    stale = [page for page in PAGES if filled(page) != page.read_text(encoding="utf-8")]
+    for page in stale:
+        if given.check:
+            print(f"{page.relative_to(ROOT)} is stale: run python -m tools.readme_page", file=sys.stderr)
+        else:
+            save_file(page, filled(page))
+    return int(given.check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
