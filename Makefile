@@ -27,10 +27,13 @@ check: $(VENV)/.installed-dev
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m tools.equation_index --check
 	$(BIN)/python -m tools.speed_page --check
+	$(BIN)/python -m tools.readme_page --check
 
 docs: $(VENV)/.installed speed
 	$(BIN)/grokscope claims --markdown -o docs/gallery.html > docs/claims.md
 	$(BIN)/python -m tools.equation_index
+	$(BIN)/python -m tools.concept_pictures
+	$(BIN)/python -m tools.readme_page
 
 # docs/speed.md and its pictures from results/speed/*.json
 speed: $(VENV)/.installed

@@ -1,7 +1,8 @@
-"""The parts of README.md and docs/index.md that hold numbers: `python -m tools.readme_page [--check] [--demo DIR] [--example]`.
+"""Parts of README.md, docs/index.md and docs/tutorial.md that hold numbers: `python -m tools.readme_page`.
 
 What is between `<!-- filled: NAME -->` and `<!-- end -->` is generated; the rest is written by hand. `--demo DIR` first takes over the
-verdict and the picture of a demo that has just been run, `--example` first runs the README's Python example and keeps what it prints.
+verdict and the picture of a demo that has just been run; `--example` and `--tutorial` first run the README's Python example, or the
+tutorial (minutes), and keep what they print. `--check` reports stale pages.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from grokscope.papers import all_equations
 from grokscope.store import save_file
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs/index.md")
+PAGES = (ROOT / "README.md", ROOT / "docs/index.md", ROOT / "docs/tutorial.md")
 KEPT = ROOT / "docs/demo.json"
 PART = re.compile(r"(<!-- filled: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WIDTH = 128
@@ -39,6 +40,11 @@ def example(kept: dict[str, Any]) -> str:
     """What the Python example prints, and how long it takes."""
     told = f"It takes about {kept['example_seconds']:.0f} seconds on {kept['example_cores']} CPU cores and prints"
     return f"{told}\n\n```text\n{kept['example']}\n```"
+
+
+def tutorial(kept: dict[str, Any]) -> str:
+    """What the last script of the tutorial prints."""
+    return f"On the machine that these pages were written on it printed\n\n```text\n{kept['tutorial']}\n```"
 
 
 def speed(kept: dict[str, Any]) -> str:
@@ -63,6 +69,7 @@ def equations(kept: dict[str, Any]) -> str:
 FILLERS: dict[str, Callable[[dict[str, Any]], str]] = {
     "demo": demo,
     "example": example,
+    "tutorial": tutorial,
     "speed": speed,
     "equations": equations,
 }
@@ -94,7 +101,7 @@ def take_demo(folder: Path) -> dict[str, Any]:
 
 def run_example() -> dict[str, Any]:
     """Run the first Python block of the README in an empty folder; the time includes starting Python."""
-    code = re.findall(r"^```python\n(.*?)^```$", PAGES[0].read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[0]
+    code = blocks(PAGES[0], "python")[0]
     with tempfile.TemporaryDirectory() as folder:
         begin = time.monotonic()
         done = subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True)
@@ -103,16 +110,35 @@ def run_example() -> dict[str, Any]:
     return {"example": done.stdout.rstrip(), "example_seconds": round(seconds), "example_cores": cores}
 
 
+def run_tutorial() -> dict[str, Any]:
+    """Train the grid of the tutorial with its measure, and run its last script."""
+    grid, (measure, verdict) = blocks(PAGES[2], "toml")[0], blocks(PAGES[2], "python")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "distractors.toml").write_text(grid, encoding="utf-8")
+        Path(folder, "astray.py").write_text(measure, encoding="utf-8")
+        sweep = ["--load", "astray.py", "sweep", "distractors.toml", "--runs", "distractors", "--quiet"]
+        subprocess.run([sys.executable, "-m", "grokscope", *sweep], cwd=folder, check=True, capture_output=True)
+        done = subprocess.run([sys.executable, "-c", verdict], cwd=folder, check=True, capture_output=True, text=True)
+    return {"tutorial": done.stdout.rstrip()}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced code blocks of a page that are in `language`."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.readme_page", description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="report stale pages instead of writing them")
     parser.add_argument("--demo", type=Path, metavar="DIR", help="take over the demo that was run into DIR")
     parser.add_argument("--example", action="store_true", help="run the Python example of the README")
+    parser.add_argument("--tutorial", action="store_true", help="run the tutorial")
     given = parser.parse_args(arguments)
-    if given.demo or given.example:
+    if given.demo or given.example or given.tutorial:
         kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
         kept |= take_demo(given.demo.resolve()) if given.demo else {}
         kept |= run_example() if given.example else {}
+        kept |= run_tutorial() if given.tutorial else {}
         save_file(KEPT, json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
     stale = [page for page in PAGES if filled(page) != page.read_text(encoding="utf-8")]
     for page in stale:

