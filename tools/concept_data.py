@@ -1,7 +1,7 @@
 """The runs behind the pictures of docs/concepts: `python -m tools.concept_data` trains them (minutes) and stores what is drawn.
 
-`run.csv` has the curves of one run of the demo's kind, evaluated often and trained on after it has grokked; `times.csv` has the times
-of twelve seeds that are trained for too short a time for all of them to grok.
+`run.csv` has the curves of one run of the demo's kind, evaluated often and trained on after it has grokked; `times.csv` has the
+times of twelve seeds that are trained for too short a time for all of them to grok.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from grokscope.config.watch import Log, Stop
 from grokscope.demo import BASE
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "concepts"
-COLUMNS = ["epoch", "train_accuracy", "test_accuracy", "train_loss", "D", "mass_mean", "grad_M", *(f"attention_{j}" for j in range(5))]
+COLUMNS = [
+    "epoch",
+    "train_accuracy",
+    "test_accuracy",
+    "train_loss",
+    "D",
+    "mass_mean",
+    "grad_M",
+    *(f"attention_{j}" for j in range(5)),
+]
 SEEDS, LAST = range(12), 900
 
 

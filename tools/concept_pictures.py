@@ -149,7 +149,9 @@ def censoring() -> Figure:
     right.axhline(0.5, color=TRAIN_COLOUR, lw=0.8, ls=":")
     of_grokked = float(table["t_grok"].median())
     right.axvline(of_grokked, color=OTHER, lw=1, ls="--")
-    right.text(of_grokked - 8, 0.06, f"median of those\nthat grokked: {of_grokked:,.0f}", size=SMALL, color=OTHER, ha="right")
+    right.text(
+        of_grokked - 8, 0.06, f"median of those\nthat grokked: {of_grokked:,.0f}", size=SMALL, color=OTHER, ha="right"
+    )
     median = curve.median.value
     if median is not None:
         right.axvline(median, color=TEST, lw=1, ls="--")
@@ -179,7 +181,9 @@ def lanes() -> Figure:
         ax.barh(lane, length - 12, left=start, height=0.72, color=TEST if number < LANES else "#56B4E9")
         colour = "white" if number < LANES else "black"
         ax.text(start + length / 2, lane, f"seed {number}", ha="center", va="center", size=SMALL, color=colour)
-    ax.set(yticks=range(LANES), yticklabels=[f"lane {i + 1}" for i in range(LANES)], xlabel="epochs trained in the lane")
+    ax.set(
+        yticks=range(LANES), yticklabels=[f"lane {i + 1}" for i in range(LANES)], xlabel="epochs trained in the lane"
+    )
     ax.invert_yaxis()
     ax.grid(axis="y", visible=False)
     return figure

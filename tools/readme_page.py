@@ -1,7 +1,7 @@
 """Parts of README.md, docs/index.md and docs/tutorial.md that hold numbers: `python -m tools.readme_page`.
 
-What is between `<!-- filled: NAME -->` and `<!-- end -->` is generated; the rest is written by hand. `--demo DIR` first takes over the
-verdict and the picture of a demo that has just been run; `--example` and `--tutorial` first run the README's Python example, or the
+What is between `<!-- filled: NAME -->` and `<!-- end -->` is generated; the rest is written by hand. `--demo DIR` first takes over
+the verdict and the picture of a demo that has just been run; `--example` and `--tutorial` first run the README's Python example, or the
 tutorial (minutes), and keep what they print. `--check` reports stale pages.
 """
 
@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,7 @@ def demo(kept: dict[str, Any]) -> str:
 
 def example(kept: dict[str, Any]) -> str:
     """What the Python example prints, and how long it takes."""
-    told = f"It takes about {kept['example_seconds']:.0f} seconds on {kept['example_cores']} CPU cores and prints"
+    told = f"It takes about {kept['example_seconds']} seconds of CPU time and prints"
     return f"{told}\n\n```text\n{kept['example']}\n```"
 
 
@@ -53,8 +52,9 @@ def speed(kept: dict[str, Any]) -> str:
     tf32, bf16 = ([row for row in measured["fleet"] if row["precision"] == name] for name in ("tf32", "bf16"))
     (five,) = [row for row in tf32 if row["lanes"] == 5]
     most = max(bf16, key=lambda row: row["run_steps_per_s"])
+    device = measured["device"].removeprefix("NVIDIA ")
     text = (
-        f"On one {measured['device'].removeprefix('NVIDIA ')} five seeds of the paper's default make {five['run_steps_per_s']:,.0f} "
+        f"On one {device} five seeds of the paper's default make {five['run_steps_per_s']:,.0f} "
         f"optimizer steps per second in TF32 and {most['lanes']:,} of them {most['run_steps_per_s']:,.0f} in bf16, all diagnostics "
         f"included; a plain loop makes {measured['plain_run_steps_per_s']:,.0f} ([speed]({{speed}}))."
     )
@@ -100,14 +100,15 @@ def take_demo(folder: Path) -> dict[str, Any]:
 
 
 def run_example() -> dict[str, Any]:
-    """Run the first Python block of the README in an empty folder; the time includes starting Python."""
+    """Run the first Python block of the README in an empty folder. Its CPU time, which includes starting Python, depends less than
+    its wall time on what else the machine does."""
     code = blocks(PAGES[0], "python")[0]
     with tempfile.TemporaryDirectory() as folder:
-        begin = time.monotonic()
+        before = os.times()
         done = subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True)
-        seconds = time.monotonic() - begin
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {"example": done.stdout.rstrip(), "example_seconds": round(seconds), "example_cores": cores}
+        after = os.times()
+    seconds = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"example": done.stdout.rstrip(), "example_seconds": round(seconds)}
 
 
 def run_tutorial() -> dict[str, Any]:

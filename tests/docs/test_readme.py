@@ -23,7 +23,7 @@ def test_the_python_example_groks():
     (printed,) = blocks(README, "text")
     times = re.findall(r"memorised at epoch (\d+), grokked at epoch (\d+)", printed)
     assert len(times) == 2 and all(int(grokked) > 2 * int(memorised) for memorised, grokked in times)
-    assert re.search(r"It takes about \d+ seconds", README.read_text(encoding="utf-8"))
+    assert re.search(r"It takes about \d+ seconds of CPU time", README.read_text(encoding="utf-8"))
 
 
 def test_the_generated_parts_are_current():

@@ -37,7 +37,11 @@ def test_the_wheel_holds_the_package_its_data_and_nothing_else(dist):
         (metadata,) = [archive.read(name).decode() for name in names if name.endswith("METADATA")]
     tops = {name.split("/")[0] for name in names}
     assert tops == {"grokscope", f"grokscope-{grokscope.__version__}.dist-info"}
-    inside = {str(p.relative_to(ROOT / "src")) for p in (ROOT / "src").rglob("*") if p.is_file() and "__pycache__" not in str(p)}
+    inside = {
+        str(p.relative_to(ROOT / "src"))
+        for p in (ROOT / "src").rglob("*")
+        if p.is_file() and "__pycache__" not in str(p)
+    }
     assert {name for name in names if name.startswith("grokscope/")} == inside
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
     assert not [line for line in needed if any(tool in line for tool in ("pytest", "mkdocs", "ruff", "build", "hatch"))]
@@ -47,7 +51,15 @@ def test_the_source_distribution_can_be_tested_and_documented(dist):
     (source,) = dist.glob("*.tar.gz")
     with tarfile.open(source) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
-    wanted = {"Makefile", "mkdocs.yml", "CITATION.cff", "Dockerfile", "tools/README.md", "docs/index.md", "tests/conftest.py"}
+    wanted = {
+        "Makefile",
+        "mkdocs.yml",
+        "CITATION.cff",
+        "Dockerfile",
+        "tools/README.md",
+        "docs/index.md",
+        "tests/conftest.py",
+    }
     assert wanted <= names
 
 

@@ -1,4 +1,4 @@
-"""What a release needs: one version everywhere, the papers' authors and links, dependencies without tools, a Dockerfile that fits."""
+"""What a release needs: one version everywhere, the papers' authors and links, no tools among the dependencies, a Dockerfile."""
 
 import re
 import tomllib
@@ -20,9 +20,14 @@ def name_of(requirement: str) -> str:
 
 
 def test_the_version_is_the_same_everywhere():
-    version, date = re.search(r"^## \[(\S+)\] – (\S+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE).groups()
+    version, date = re.search(
+        r"^## \[(\S+)\] – (\S+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    ).groups()
     assert version == grokscope.__version__ == re.search(r"^version: (\S+)$", CITATION, re.MULTILINE)[1]
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date) and date == re.search(r'^date-released: "(\S+)"$', CITATION, re.MULTILINE)[1]
+    assert (
+        re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+        and date == re.search(r'^date-released: "(\S+)"$', CITATION, re.MULTILINE)[1]
+    )
 
 
 def test_the_three_papers_are_cited_with_their_authors_and_links():
@@ -44,7 +49,9 @@ def test_installing_brings_no_tools_for_tests_or_builds():
 
 
 def test_the_classifiers_name_no_python_below_the_required_one():
-    named = [c.removeprefix("Programming Language :: Python :: ") for c in PROJECT["classifiers"] if ":: Python :: 3." in c]
+    named = [
+        c.removeprefix("Programming Language :: Python :: ") for c in PROJECT["classifiers"] if ":: Python :: 3." in c
+    ]
     least = tuple(map(int, PROJECT["requires-python"].removeprefix(">=").split(".")))
     assert named and all(tuple(map(int, version.split("."))) >= least for version in named)
 
@@ -57,7 +64,9 @@ def test_the_dockerfile_installs_the_package_and_runs_the_demo():
     assert f'whl/cpu "{torch}"' in text
     least = PROJECT["requires-python"].removeprefix(">=")
     assert lines[0] == f"FROM python:{least}-slim"
-    kept = {line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text("utf-8").split() if line.startswith("!")}
+    kept = {
+        line.removeprefix("!") for line in (ROOT / ".dockerignore").read_text("utf-8").split() if line.startswith("!")
+    }
     copied = {word for line in lines if line.startswith("COPY") for word in line.split()[1:-1]}
     assert copied == kept and all((ROOT / name).exists() for name in copied)
     # what the build of the package reads

@@ -10,6 +10,13 @@ from mkdocs.structure.files import File, Files
 from tools.site import markdown, pages
 
 
+def on_config(config: Any, **_: Any) -> Any:
+    """Put every notebook into the navigation, below "Learn"."""
+    (learn,) = [part["Learn"] for part in config.nav if "Learn" in part]
+    learn.append({"Notebooks": [f"notebooks/{path.stem}.md" for path in pages.notebook_files()]})
+    return config
+
+
 def on_files(files: Files, config: Any, **_: Any) -> Files:
     """Add generated pages, and the files of the repository that pages link to."""
     wanted: set[str] = set()

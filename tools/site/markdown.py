@@ -22,7 +22,9 @@ AS_TEXT = "source/{}.txt"
 def outside_code(text: str, change: Callable[[str], str]) -> str:
     """`text` with everything that is not code changed."""
     parts = CODE.split(text)  # text, code, fence, text, code, fence, …
-    return "".join(change(part) if place % 3 == 0 else part if place % 3 == 1 else "" for place, part in enumerate(parts))
+    return "".join(
+        change(part) if place % 3 == 0 else part if place % 3 == 1 else "" for place, part in enumerate(parts)
+    )
 
 
 def typeset(text: str) -> str:

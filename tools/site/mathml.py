@@ -9,8 +9,27 @@ import html
 import re
 
 GREEK = {
-    **{"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "varepsilon": "ε", "epsilon": "ϵ", "eta": "η", "theta": "θ"},
-    **{"kappa": "κ", "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω"},
+    **{
+        "alpha": "α",
+        "beta": "β",
+        "gamma": "γ",
+        "delta": "δ",
+        "varepsilon": "ε",
+        "epsilon": "ϵ",
+        "eta": "η",
+        "theta": "θ",
+    },
+    **{
+        "kappa": "κ",
+        "lambda": "λ",
+        "mu": "μ",
+        "pi": "π",
+        "rho": "ρ",
+        "sigma": "σ",
+        "tau": "τ",
+        "phi": "φ",
+        "omega": "ω",
+    },
     **{"Delta": "Δ", "Theta": "Θ", "Sigma": "Σ", "Omega": "Ω", "ell": "ℓ", "infty": "∞"},
 }
 OPERATORS = {
@@ -52,7 +71,7 @@ class _Parser:
 
     def row(self, end: str | None) -> str:
         """Everything up to the token `end`, which is consumed; None reads to the end of the formula."""
-        parts = []
+        parts: list[str] = []
         while self.at < len(self.tokens):
             if self.tokens[self.at] == end:
                 self.at += 1

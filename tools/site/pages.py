@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,13 +37,19 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
     yield "reference/python.md", python.python_page()
     for name in ("contributing", "changelog"):
         yield f"{name}.md", (ROOT / f"{name.upper()}.md").read_text(encoding="utf-8")
-    papers = PaperPages()
+    papers = PaperPages(
+        pictures=os.environ.get("GROKSCOPE_SITE_PICTURES", "1") != "0"
+    )  # most of the time goes into them
     yield "papers/index.md", papers.index()
     for paper in PAPERS:
         text, pictures = papers.page(paper)
         yield f"papers/{paper}.md", text
         yield from ((f"papers/{name}", picture) for name, picture in pictures.items())
-    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+    for path in notebook_files():
         text, pictures = notebooks.notebook_page(path)
         yield f"notebooks/{path.stem}.md", text
         yield from ((f"notebooks/{name}", picture) for name, picture in pictures.items())
+
+
+def notebook_files() -> list[Path]:
+    return sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))

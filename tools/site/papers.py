@@ -29,8 +29,8 @@ assert set(HEADINGS) == set(VERDICTS)
 INDEX = """# Papers
 
 Three papers are reproduced here, figure by figure. Each statement has a rule that was frozen before its runs; the pages below are
-generated from the [ledger of claims](../claims.md) whenever the site is built, and nothing in them is typed by hand. A *verdict* says
-whether our runs agree with a statement, as its author makes it.
+generated from the [ledger of claims](../claims.md) whenever the site is built, and nothing in them is typed by hand. A *verdict*
+says whether our runs agree with a statement, as its author makes it.
 """
 
 
@@ -49,7 +49,9 @@ class PaperPages:
         for paper in PAPERS:
             counts = Counter(row["verdict"] for row in self.of(paper))
             link = f"[{self.cited[paper]['title']}]({paper}.md) ({authors(self.cited[paper])})"
-            lines.append(f"| {link} | {counts.total()} | " + " | ".join(str(counts[verdict]) for verdict in VERDICTS) + " |")
+            lines.append(
+                f"| {link} | {counts.total()} | " + " | ".join(str(counts[verdict]) for verdict in VERDICTS) + " |"
+            )
         return "\n".join([*lines, "", self.ledger.summary(), ""])
 
     def of(self, paper: str) -> list[dict[str, Any]]:
@@ -61,7 +63,10 @@ class PaperPages:
         counts = Counter(row["verdict"] for row in rows)
         told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         lines = [f"# {paper.replace('-', ' ').capitalize()}", ""]
-        lines += [f"*{cited['title']}*, {authors(cited)} {cited['year']}. [{cited['url'].removeprefix('https://')}]({cited['url']})", ""]
+        lines += [
+            f"*{cited['title']}*, {authors(cited)} {cited['year']}. [{cited['url'].removeprefix('https://')}]({cited['url']})",
+            "",
+        ]
         lines += ["## The question", "", question(paper), "", "## The verdicts", ""]
         lines += [f"{len(rows)} statements: {told}." if rows else "No results are current: see the last section.", ""]
         for verdict, (heading, meaning) in HEADINGS.items():
@@ -94,7 +99,12 @@ class PaperPages:
         missing = [one for one in all_experiments().values() if one.paper == paper and one.name not in there]
         if not missing:
             return []
-        lines = ["## Outstanding", "", "The rules of these experiments are frozen and their runs are still to be made.", ""]
+        lines = [
+            "## Outstanding",
+            "",
+            "The rules of these experiments are frozen and their runs are still to be made.",
+            "",
+        ]
         return [*lines, *map(_entry, missing), ""]
 
 

@@ -13,11 +13,21 @@ from grokscope.describe import _field_docs
 
 INTRO = """# Python
 
-`import grokscope` is quick: names are imported when they are first used. What follows is everything that is public; what is not here
-may change without notice. The equations are functions of `grokscope.theory`, listed on [their own page](../equations.md).
+`import grokscope` is quick: names are imported when they are first used. What follows is everything that is public; what is not
+here may change without notice. The equations are functions of `grokscope.theory`, listed on [their own page](../equations.md).
 """
 MODULES = {
-    "grokscope.analysis": ("Criterion", "run_times", "Times", "find_phases", "Phases", "sample", "kaplan_meier", "log_rank", "compare"),
+    "grokscope.analysis": (
+        "Criterion",
+        "run_times",
+        "Times",
+        "find_phases",
+        "Phases",
+        "sample",
+        "kaplan_meier",
+        "log_rank",
+        "compare",
+    ),
     "grokscope.figures": ("figures", "RunCurves", "to_svg", "save"),
     "grokscope.measures": ("View", "measures"),
 }
@@ -48,7 +58,7 @@ def described(name: str, thing: Any) -> list[str]:
     lines += [docstring(inspect.cleandoc(own or "")), ""]
     if not isinstance(thing, type):
         return lines
-    if is_dataclass(thing) and (docs := _field_docs(thing)):  # type: ignore[arg-type]
+    if is_dataclass(thing) and (docs := _field_docs(thing)):
         lines += ["| field | meaning |", "|---|---|"]
         lines += [f"| `{field}` | {meaning.replace('|', chr(92) + '|')} |" for field, meaning in docs.items()] + [""]
     for method, function in vars(thing).items():
@@ -77,7 +87,11 @@ def _signature(name: str, thing: Any, width: int = 88) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and not keyword:
             parts, keyword = [*parts, "*"], True
         parts.append(str(parameter).replace("'", ""))
-    end = "" if signature.return_annotation is inspect.Signature.empty else f" -> {signature.return_annotation}".replace("'", "")
+    end = (
+        ""
+        if signature.return_annotation is inspect.Signature.empty
+        else f" -> {signature.return_annotation}".replace("'", "")
+    )
     return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f"){end}"])
 
 

@@ -55,7 +55,13 @@ def _registry(name: str, registry: Registry[Any], default: str) -> list[str]:
         lines += ["", "All of them have:", "", *_table(_prefixed(name, common))]
     for one in found:
         rows = one["settings"] if len(found) == 1 else [row for row in one["settings"] if row not in common]
-        lines += ["", f"### {name}: {one['name']}", "", one["about"], *(["", *_table(_prefixed(name, rows))] if rows else [])]
+        lines += [
+            "",
+            f"### {name}: {one['name']}",
+            "",
+            one["about"],
+            *(["", *_table(_prefixed(name, rows))] if rows else []),
+        ]
     return [*lines, ""]
 
 
@@ -100,7 +106,12 @@ def columns_page() -> str:
         lines += ["", f"## Measure: {name}", "", *(_cell(part) + "\n" for part in (module, own) if part)]
         if found := column_names(measure):
             lines += [f"Columns: {', '.join(f'`{column}`' for column in found)}."]
-    lines += ["", "## Times of a run", "", "Found from the rows by a [criterion](../concepts/clocks.md); columns of the tables of runs."]
+    lines += [
+        "",
+        "## Times of a run",
+        "",
+        "Found from the rows by a [criterion](../concepts/clocks.md); columns of the tables of runs.",
+    ]
     lines += ["", "| column | meaning |", "|---|---|"]
     docs = _field_docs(Times)
     lines += [f"| `{f.name}` | {_cell(docs[f.name])} |" for f in fields(Times)]
