@@ -1,8 +1,8 @@
 """Parts of README.md, docs/index.md and docs/tutorial.md that hold numbers: `python -m tools.readme_page`.
 
 What is between `<!-- filled: NAME -->` and `<!-- end -->` is generated; the rest is written by hand. `--demo DIR` first takes over
-the verdict and the picture of a demo that has just been run; `--example` and `--tutorial` first run the README's Python example, or the
-tutorial (minutes), and keep what they print. `--check` reports stale pages.
+the verdict and the picture of a demo that has just been run; `--example` and `--tutorial` first run the README's Python example, or
+the tutorial (minutes), and keep what they print. `--check` reports stale pages.
 """
 
 from __future__ import annotations
