@@ -156,3 +156,26 @@ def test_an_id_is_a_function_of_the_settings(tmp_path):
     two = train(steps=1, to=tmp_path / "b", settings={"lr": 1e-3})
     assert one.id == two.id and len(one.id) == 12
     assert [run.problem for run in grokscope.list_runs(tmp_path / "a")] == [""]
+
+
+def test_pictures_know_the_informative_positions(folder):
+    from grokscope.report.runs import curves_of
+
+    path, scopes = folder
+    (curves,) = curves_of([grokscope.find_run(path, scopes[0].id)], ["mine"])
+    assert list(curves.positions) == [f"position {place}" for place in range(5)] and list(curves.informative) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ({"informative": "positions 0 3", "query": "-1"}, [0, 3]),
+        ({"informative": "positions 0 3", "query": "2"}, []),
+        ({"informative": "a function of the batch", "query": "-1"}, []),
+        ({}, []),
+    ],
+)
+def test_positions_are_known_only_where_they_are_the_same_in_every_sequence(tokens, expected):
+    from grokscope.config.watched import informative_positions
+
+    assert informative_positions({"tokens": tokens}) == expected
