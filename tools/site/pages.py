@@ -41,6 +41,7 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
         pictures=os.environ.get("GROKSCOPE_SITE_PICTURES", "1") != "0"
     )  # most of the time goes into them
     yield "papers/index.md", papers.index()
+    yield "claims.md", papers.claims()
     for paper in PAPERS:
         text, pictures = papers.page(paper)
         yield f"papers/{paper}.md", text

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pymdownx.slugs import slugify
 
 from grokscope.experiments.base import PAPERS, VERDICTS, Experiment, all_experiments
+from grokscope.experiments.claims_page import claims_page
 from grokscope.experiments.drawing import drawn_pictures
 from grokscope.experiments.ledger import Ledger, decided, load_ledger
 from grokscope.figures.style import to_file
@@ -43,15 +45,22 @@ class PaperPages:
         self.cited = citations()
         self.draw = pictures
 
+    def claims(self) -> str:
+        """The page docs/claims.md from the same ledger, so that links to it are never stale."""
+        return claims_page(self.ledger, self.rows)
+
     def index(self) -> str:
         """The three papers with the counts of their verdicts."""
-        lines = [INDEX, "| paper | claims | " + " | ".join(VERDICTS) + " |", "|---|" + "---|" * (1 + len(VERDICTS))]
+        lines = [INDEX]
+        for paper in PAPERS:
+            cited = self.cited[paper]
+            link = f"[{paper.replace('-', ' ').capitalize()}]({paper}.md)"
+            lines.append(f"- **{link}**: *{cited['title']}*, {authors(cited)} {cited['year']}.")
+        lines += ["", "| paper | claims | " + " | ".join(VERDICTS) + " |", "|---|" + "---|" * (1 + len(VERDICTS))]
         for paper in PAPERS:
             counts = Counter(row["verdict"] for row in self.of(paper))
-            link = f"[{self.cited[paper]['title']}]({paper}.md) ({authors(self.cited[paper])})"
-            lines.append(
-                f"| {link} | {counts.total()} | " + " | ".join(str(counts[verdict]) for verdict in VERDICTS) + " |"
-            )
+            cells = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
+            lines.append(f"| {paper.replace('-', ' ')} | {counts.total()} | {cells} |")
         return "\n".join([*lines, "", self.ledger.summary(), ""])
 
     def of(self, paper: str) -> list[dict[str, Any]]:
@@ -89,8 +98,8 @@ class PaperPages:
             for drawn in drawn_pictures(experiment, results) if self.draw else ():
                 name = f"{experiment.name}-{drawn.file}.png"
                 pictures[name] = _png(drawn.figure)
-                part = f" {drawn.part}." if drawn.part else ""
-                lines += [f"![{_plain(drawn.caption)}]({name})", "", f"*{_plain(drawn.caption)}{part}*", ""]
+                what = f"{drawn.name}, {drawn.part}" if drawn.part else drawn.name
+                lines += [f"![{_plain(drawn.caption)}]({name})", "", f"*{_plain(f'{what}: {drawn.caption}')}*", ""]
         return (["## Figures", "", *lines] if lines else []), pictures
 
     def _outstanding(self, paper: str) -> list[str]:
@@ -140,7 +149,8 @@ def _card(row: dict[str, Any]) -> Iterable[str]:
     if len(row["cases"]) > 6:
         yield f"    <br>and {len(row['cases']) - 6} further cases"
     doubtful = "" if row["q"] is None or decided(row) else " (not below a false-discovery rate of 5 %)"
-    yield f"    <br>`{row['id']}`{doubtful}"
+    anchor = slugify(case="lower")(f"{row['id']}: {row['verdict']}", "-")
+    yield f"    <br>[{row['id']}](../claims.md#{anchor}){doubtful}"
     yield ""
 
 
