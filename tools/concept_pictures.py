@@ -147,16 +147,15 @@ def censoring() -> Figure:
     right.step(*steps, where="post", color=TEST)
     right.fill_between(curve.time, curve.lower, curve.upper, step="post", color=TEST, alpha=0.15, lw=0)
     right.axhline(0.5, color=TRAIN_COLOUR, lw=0.8, ls=":")
-    of_grokked = float(table["t_grok"].median())
-    right.axvline(of_grokked, color=OTHER, lw=1, ls="--")
-    right.text(
-        of_grokked - 8, 0.06, f"median of those\nthat grokked: {of_grokked:,.0f}", size=SMALL, color=OTHER, ha="right"
-    )
-    median = curve.median.value
-    if median is not None:
-        right.axvline(median, color=TEST, lw=1, ls="--")
-        right.text(median + 8, 0.8, f"median of all: {median:,.0f}", size=SMALL, color=TEST)
-    right.set(xlabel="epoch", ylabel="share not yet grokked", ylim=(0, 1.02), xlim=(0.75 * of_grokked, last * 1.03))
+    of_grokked, median = float(table["t_grok"].median()), curve.median.value
+    assert median is not None
+    for at, text, colour, height in (
+        (of_grokked, f"median of those\nthat grokked: {of_grokked:,.0f}", OTHER, 0.1),
+        (median, f"median of all,\nby Kaplan–Meier: {median:,.0f}", TEST, 0.25),
+    ):
+        right.axvline(at, color=colour, lw=1, ls="--")
+        right.text(at - 0.015 * last, height, text, size=SMALL, color=colour, ha="right")
+    right.set(xlabel="epoch", ylabel="share not yet grokked", ylim=(0, 1.02), xlim=(0, last * 1.03))
     return figure
 
 

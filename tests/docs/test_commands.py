@@ -33,11 +33,10 @@ NOT_RUN = {
     "bench": "it measures speed",
     "reproduce": "whole experiments; tests/experiments runs one",
     "forecast": "learns from results that may be outstanding; tests/forecast runs it",
-    "search": "no setting makes it small; tests/search runs it",
     "--install-completion": "changes the shell's own files; tests/tools/test_release.py asks for completions",
     "--show-completion": "depends on the shell that is running",
 }
-SLOW = {"docs/reliability.md", "docs/theory-notes.md", "docs/inductive-bias.md"}
+SLOW = {"docs/reliability.md", "docs/theory-notes.md", "docs/inductive-bias.md", "docs/search.md"}
 WITH_COMMANDS = [page for page in HAND_WRITTEN if any(words[0] == "grokscope" for words in commands(page))]
 
 
@@ -69,6 +68,8 @@ def in_small(words, ids):
         words += TINY
     if name == "branch":
         words += ["--set", "epochs=3", "--device", "cpu", "--quiet"]
+    if name == "search":
+        words += ["--set", "epochs=150", "--budget", "2500", "--device", "cpu", "--quiet"]
     return words
 
 

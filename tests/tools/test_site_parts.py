@@ -103,6 +103,13 @@ def test_arguments_of_a_docstring_become_a_list():
     ]
 
 
+def test_a_signature_is_that_of_the_source():
+    def plain(a: "int", *, b: "Literal['x', 'y']" = "x", c=print) -> "str": ...
+
+    assert python_page._signature("plain", plain) == "plain(a: int, *, b: Literal['x', 'y'] = 'x', c=…) -> str"
+    assert python_page._signature("plain", plain, width=20).splitlines()[:3] == ["plain(", "    a: int,", "    *,"]
+
+
 def test_every_public_name_is_documented():
     import grokscope
 

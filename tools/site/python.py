@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import grokscope
@@ -59,8 +59,8 @@ def described(name: str, thing: Any) -> list[str]:
     if not isinstance(thing, type):
         return lines
     if is_dataclass(thing) and (docs := _field_docs(thing)):
-        lines += ["| field | meaning |", "|---|---|"]
-        lines += [f"| `{field}` | {meaning.replace('|', chr(92) + '|')} |" for field, meaning in docs.items()] + [""]
+        shown = [(f.name, docs[f.name].replace("|", "\\|")) for f in fields(thing) if f.name in docs]
+        lines += ["| field | meaning |", "|---|---|", *(f"| `{field}` | {meaning} |" for field, meaning in shown), ""]
     for method, function in vars(thing).items():
         function = getattr(function, "__func__", function)
         if method.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
@@ -76,23 +76,33 @@ def _signature(name: str, thing: Any, width: int = 88) -> str:
         signature = inspect.signature(thing)
     except (TypeError, ValueError):
         return name
-    if isinstance(thing, type):
-        signature = signature.replace(return_annotation=inspect.Signature.empty)
-    text = f"{name}{signature}".replace("'", "")
-    if len(text) <= width:
-        return text
     parts: list[str] = []
+    marks: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     keyword = False
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and not keyword:
-            parts, keyword = [*parts, "*"], True
-        parts.append(str(parameter).replace("'", ""))
-    end = (
-        ""
-        if signature.return_annotation is inspect.Signature.empty
-        else f" -> {signature.return_annotation}".replace("'", "")
-    )
-    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f"){end}"])
+            parts.append("*")
+        keyword = keyword or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        parts.append(marks.get(parameter.kind, "") + _argument(parameter))
+    result = "" if isinstance(thing, type) else _annotation(signature.return_annotation, " -> ")
+    text = f"{name}({', '.join(parts)}){result}"
+    return text if len(text) <= width else "\n".join([f"{name}(", *(f"    {part}," for part in parts), f"){result}"])
+
+
+def _argument(parameter: inspect.Parameter) -> str:
+    """`threshold: float = 0.99`; a default that is made anew for every call is …"""
+    typed = _annotation(parameter.annotation, ": ")
+    if parameter.default is parameter.empty:
+        return parameter.name + typed
+    default = repr(parameter.default)
+    default = "…" if default.startswith("<") else default
+    return f"{parameter.name}{typed} = {default}" if typed else f"{parameter.name}={default}"
+
+
+def _annotation(annotation: Any, before: str) -> str:
+    if annotation is inspect.Signature.empty:
+        return ""
+    return before + (annotation if isinstance(annotation, str) else inspect.formatannotation(annotation))
 
 
 def docstring(text: str) -> str:
