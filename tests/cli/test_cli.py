@@ -29,6 +29,7 @@ COMMANDS = [
     "runs",
     "show",
     "report",
+    "plot",
     "list",
     "bench",
     "reproduce",

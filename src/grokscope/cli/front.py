@@ -28,6 +28,10 @@ COMMANDS = {
     ),
     "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
+    "plot": (
+        "plot",
+        "Draw one figure of runs as SVG and PNG: curves, attention maps, embeddings in their Fourier planes, masks; or a movie.",
+    ),
     "report": (
         "look",
         "Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.",

@@ -58,6 +58,7 @@ def build_page(
     figures: Sequence[str] = (),
     most_arms: int = DRAWN,
     problems: Mapping[str, str] | None = None,
+    opening: Picture | None = None,
     png: bool = False,
     progress: Progress = lambda doing, done, total: None,
 ) -> BuiltPage:
@@ -68,6 +69,7 @@ def build_page(
     figures     names of the figures that it shows; by default the standard ones
     most_arms   how many arms the pictures show
     problems    runs that were omitted before, by id, with what is wrong
+    opening     a picture that the page opens with
     png         make every picture as PNG as well, to be saved
     """
     intact, omitted = _readable(runs, criterion, progress)
@@ -99,6 +101,7 @@ def build_page(
         title=title,
         lead=lead,
         verdict=tuple(statistics(table, summary) if verdict is None else verdict),
+        opening=opening,
         what=tuple(what),
         arms=tuple((arm, (meanings or {}).get(arm, "")) for arm in drawn),
         settings=tuple(settings_table(settings)),
