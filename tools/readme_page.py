@@ -92,10 +92,11 @@ def filled(page: Path) -> str:
 
 
 def take_demo(folder: Path) -> dict[str, Any]:
-    """The verdict of `grokscope demo --output FOLDER`, whose runs are stored; its picture becomes docs/demo.svg."""
+    """The verdict of `grokscope demo --output FOLDER`, whose runs are stored; its picture and movie go to docs/."""
     command = [sys.executable, "-m", "grokscope", "demo", "--output", str(folder), "--json", "--quiet"]
     told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     save_file(ROOT / "docs/demo.svg", (folder / "accuracy.svg").read_text(encoding="utf-8"))
+    save_file(ROOT / "docs/movie.gif", (folder / "movie.gif").read_bytes())
     return {"verdict": told["verdict"]}
 
 

@@ -104,7 +104,7 @@ def test_every_page_is_there_with_a_title_and_can_be_found(site):
         if page.is_relative_to(ROOT / "docs")
     ]
     generated = [f"papers/{paper}.html" for paper in ("structural-inference", "grokking-tickets", "inductive-bias")]
-    generated += [f"reference/{name}.html" for name in ("cli", "settings", "columns", "python")]
+    generated += [f"reference/{name}.html" for name in ("cli", "components", "settings", "columns", "python")]
     missing = [str(page) for page in (*written, *generated, "contributing.html") if not (site / page).exists()]
     assert not missing
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
@@ -127,6 +127,7 @@ def test_formulas_are_typeset(site):
             "reference/settings",
             ["task.alphabet", "Number of symbols that distractors are drawn from", "stop.extend", "noise.labels"],
         ),
+        ("reference/components", ["k-addition", "grokfast-ema", "edge-popup", "jaccard", "hard-concrete", "rotary"]),
         ("reference/columns", ["mass_worst", "tau_grok", "grad_M", "norm_…"]),
         ("reference/python", ["grokscope.watch", "grokscope.load_runs", "run_times", "Criterion"]),
     ],

@@ -13,12 +13,13 @@ REFERENCE = """# Reference
 Generated from the docstrings of the code when the site is built.
 
 - [Commands](cli.md): every command with its arguments and options.
+- [Components](components.md): everything that can be chosen by name.
 - [Settings](settings.md): every setting of a run, its default and its meaning.
 - [Columns](columns.md): what the tables of runs hold.
 - [Python](python.md): the names that `import grokscope` gives.
 """
 GENERATED = (
-    *(f"reference/{name}.md" for name in ("index", "cli", "settings", "columns", "python")),
+    *(f"reference/{name}.md" for name in ("index", "cli", "components", "settings", "columns", "python")),
     *(f"papers/{name}.md" for name in ("index", *PAPERS)),
     *("contributing.md", "changelog.md"),
 )
@@ -27,11 +28,12 @@ GENERATED = (
 
 def generated() -> Iterator[tuple[str, str | bytes]]:
     """Path and content of each page, and of the pictures on it."""
-    from . import commands, notebooks, python, settings
+    from . import commands, components, notebooks, python, settings
     from .papers import PaperPages
 
     yield "reference/index.md", REFERENCE
     yield "reference/cli.md", commands.commands_page()
+    yield "reference/components.md", components.components_page()
     yield "reference/settings.md", settings.settings_page()
     yield "reference/columns.md", settings.columns_page()
     yield "reference/python.md", python.python_page()
