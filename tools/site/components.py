@@ -9,7 +9,8 @@ from grokscope.describe import first_line
 
 INTRO = """# Components
 
-What can be chosen by name. An entry of your own is one file with one decorator; given to `--load`, it is listed and chosen like these.
+What can be chosen by name. An entry of your own is one file with one decorator; given to `--load`, it is listed and chosen like
+these.
 `grokscope list COMPONENT` prints the entries of one component with every setting; those of a run are on the page of
 [settings](settings.md).
 """
