@@ -31,6 +31,7 @@ check: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed speed
 	$(BIN)/grokscope claims --markdown -o docs/gallery.html > docs/claims.md
+	$(BIN)/grokscope race --full --markdown > docs/race.md
 	$(BIN)/python -m tools.equation_index
 	$(BIN)/python -m tools.concept_pictures
 	$(BIN)/python -m tools.readme_page
@@ -55,7 +56,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[live]'
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python

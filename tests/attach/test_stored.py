@@ -158,6 +158,23 @@ def test_an_id_is_a_function_of_the_settings(tmp_path):
     assert [run.problem for run in grokscope.list_runs(tmp_path / "a")] == [""]
 
 
+def test_rows_are_seen_before_they_are_saved(tmp_path, monkeypatch):
+    from grokscope.attach import storing
+    from grokscope.store import Follower
+
+    monkeypatch.setattr(storing, "APPEND_EVERY", -1.0)
+    stored = storing.Stored(tmp_path, {"kind": "watched", "name": "mine"}, device="cpu")
+    row = {"epoch": 1, "seconds": 0.5, "train_loss": 1.0, "train_accuracy": 0.5, "test_accuracy": 0.25}
+    stored.add(row)
+    follower = Follower(stored.path)
+    follower.poll()
+    assert (follower.info.epoch, follower.columns["test_accuracy"].tolist()) == (0, [0.25])
+    stored.add({**row, "epoch": 2})
+    stored.finish()
+    follower.poll()
+    assert (follower.info.epoch, follower.columns["epoch"].tolist()) == (2, [1, 2])
+
+
 def test_pictures_know_the_informative_positions(folder):
     from grokscope.report.runs import curves_of
 

@@ -13,7 +13,7 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 HAND_WRITTEN = [README, CONTRIBUTING, ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
-PROGRAMS = ("grokscope", "make", "pip", "docker")
+PROGRAMS = ("grokscope", "make", "pip", "docker", "ssh")
 """What the blocks of commands call; nothing else is there when they are read."""
 BETWEEN_WORDS, BETWEEN_CALLS = "\x1f", "\x1e"
 

@@ -23,6 +23,8 @@ CHOSEN_BY = {
     "losses": "`--loss`",
     "tickets": "`--ticket RUN@EPOCH`, `--set ticket.kind=…`",
     "interventions": "`grokscope branch RUN@EPOCH --do …`, `--set do.kind=…`",
+    "accelerators": "`grokscope race --methods …`",
+    "tracks": "`grokscope race TRACK`",
     "predictors": "`grokscope forecast RUN --predictor …`",
     "measures": "always on; `grokscope measure` adds one to finished runs",
     "probes": "`grokscope probe NAME RUN`",

@@ -21,6 +21,7 @@ COMMANDS = {
     "train": ("work", "Train one configuration with several seeds, side by side."),
     "sweep": ("work", "Train every point of a grid, packed into fleets."),
     "search": ("search", "Find which tokens matter: race hypotheses about them, and train on with the one that holds."),
+    "race": ("race", "Race accelerators of grokking under equal budgets, and print a leaderboard with intervals."),
     "branch": ("branch", "Start new runs from checkpoints of stored ones, with something changed in mid-training."),
     "forecast": (
         "forecast",
@@ -35,6 +36,10 @@ COMMANDS = {
     "report": (
         "look",
         "Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.",
+    ),
+    "live": (
+        "live",
+        "Watch runs in the browser while they train: curves, phases, attention, speed and time left.",
     ),
     "rm": (
         "remove",

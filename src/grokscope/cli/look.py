@@ -40,6 +40,8 @@ COMPONENTS = {
     "proposals": "searching.proposals",
     "schedules": "searching.schedules",
     "rivals": "searching.rivals",
+    "accelerators": "race",
+    "tracks": "race",
 }
 """Where the registry of each component is."""
 PARTS = {
@@ -206,7 +208,8 @@ def list_(
         typer.Argument(
             metavar="COMPONENT",
             help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes, figures; a part of the "
-            "transformer: attentions, positions, norms, mlps, readouts; or of a search: supports, proposals, schedules, rivals.",
+            "transformer: attentions, positions, norms, mlps, readouts; of a search: supports, proposals, schedules, rivals; "
+            "of a race: accelerators, tracks.",
         ),
     ],
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this entry.")] = None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,6 +54,8 @@ def demo(
     chosen = parse_seeds(seeds)
     configs = show.configs(chosen)
     conditions = [arm for arm in show.ARMS for _ in chosen]
+    if not (quiet or as_json):
+        print(f"to watch it in the browser: {shlex.join(['grokscope', 'live', '--runs', str(runs)])}", file=sys.stderr)
     stored = train_and_show(
         configs,
         runs=runs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -17,6 +17,8 @@ from ..registry import import_tree
 from ..settings import require
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..figures.registry import Draw
     from .settle import Rule
 
@@ -178,6 +180,10 @@ class Experiment:
     """What of the settings is not the authors', in one sentence."""
     priced: bool = False
     """Also time one step of every arm, so that arms can be compared in seconds."""
+    counted: bool = False
+    """Also count the operations of one step of every arm (`flops_per_epoch`)."""
+    prepare: Callable[[Experiment, Path, Scale], Experiment] | None = None
+    """Where settings of the arms are found by tuning: the experiment with those stored in a folder of results."""
 
     def arms_at(self, scale: Scale) -> dict[str, Overrides]:
         """The arms that are run at a scale."""

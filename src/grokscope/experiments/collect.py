@@ -134,6 +134,11 @@ def priced(runs: pd.DataFrame, seconds_per_epoch: Mapping[str, float]) -> pd.Dat
     return runs.assign(seconds_per_epoch=runs["arm"].map(seconds_per_epoch))
 
 
+def counted(runs: pd.DataFrame, flops_per_epoch: Mapping[str, float]) -> pd.DataFrame:
+    """The table with the floating-point operations of an epoch's matrix products, by arm."""
+    return runs.assign(flops_per_epoch=runs["arm"].map(flops_per_epoch))
+
+
 def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT, thresholds: Sequence[float] = ()) -> dict[str, Any]:
     """What is known of a run at full resolution."""
     times, phases = run_times(metrics, criterion), find_phases(metrics, criterion)

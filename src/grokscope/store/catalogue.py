@@ -128,6 +128,11 @@ def _checkpoints(run: RunInfo) -> list[CheckpointFile]:
     return files
 
 
+def run_folders(folder: str | Path) -> list[Path]:
+    """The folders of all runs in `folder`, not yet read."""
+    return [path for path in _candidates(Path(folder)) if _is_run(path)]
+
+
 def _check_folder(folder: Path) -> None:
     """Raise StoreError if it cannot be a folder of runs."""
     if not folder.exists():
