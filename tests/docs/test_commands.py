@@ -31,7 +31,7 @@ OWN = {name_of(page) for page in DOCS.glob("adding-*.md")}
 NOT_RUN = {
     "demo": "no setting makes it small; tests/cli runs it",
     "bench": "it measures speed",
-    "live": "serves until it is stopped; tests/serve runs it",
+    "live": "serves until it is stopped; tests/live runs it",
     "reproduce": "whole experiments; tests/experiments runs one",
     "forecast": "learns from results that may be outstanding; tests/forecast runs it",
     "--install-completion": "changes the shell's own files; tests/tools/test_release.py asks for completions",
