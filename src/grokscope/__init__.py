@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("MKL_CBWR", "AUTO")  # before MKL's first product; see ops/blas.py
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _HOME = {
     "RunConfig": "config",
