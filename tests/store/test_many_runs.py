@@ -47,7 +47,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_listing_opens_each_file_once(runs: Path, opened: Counter[str]) -> None:
     assert len(list_runs(runs)) == 6
-    assert opened == {"config.json": 6, "manifest.json": 6, "state.json": 6, "tags.json": 6}
+    assert opened == {"config.json": 6, "manifest.json": 6, "state.json": 6}
 
 
 def test_metrics_are_opened_once(runs: Path, opened: Counter[str]) -> None:

@@ -21,13 +21,23 @@ COMMANDS = {
     "train": ("work", "Train one configuration with several seeds, side by side."),
     "sweep": ("work", "Train every point of a grid, packed into fleets."),
     "search": ("search", "Find which tokens matter: race hypotheses about them, and train on with the one that holds."),
+    "race": ("race", "Race accelerators of grokking under equal budgets, and print a leaderboard with intervals."),
     "branch": ("branch", "Start new runs from checkpoints of stored ones, with something changed in mid-training."),
     "forecast": (
         "forecast",
         "Forecast whether and when runs will generalise, from what is known on their plateau; score the predictors.",
     ),
+    "status": (
+        "status",
+        "Show what trains where: jobs of clusters, runs in training with their host, progress, speed and estimated end.",
+    ),
+    "cancel": ("status", "End jobs of a cluster."),
     "runs": ("look", "List the stored runs: what tells them apart, status, when they memorised, when they grokked."),
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
+    "plot": (
+        "plot",
+        "Draw one figure of runs as SVG and PNG: curves, attention maps, embeddings in their Fourier planes, masks; or a movie.",
+    ),
     "report": (
         "look",
         "Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.",
@@ -35,6 +45,10 @@ COMMANDS = {
     "tag": (
         "tag",
         "Give stored runs a name and tags; `runs --where name=…` and `--where tag=…` select by them.",
+    ),
+    "live": (
+        "live",
+        "Watch runs in the browser while they train: curves, phases, attention, speed and time left.",
     ),
     "rm": (
         "remove",

@@ -31,6 +31,8 @@ COMPONENTS = {
     "proposals": "searching.proposals",
     "schedules": "searching.schedules",
     "rivals": "searching.rivals",
+    "accelerators": "race",
+    "tracks": "race",
 }
 """Where the registry of each component is."""
 PARTS = {
@@ -64,7 +66,7 @@ def list_(
             metavar="COMPONENT",
             help="settings, columns; tasks, models, priors, optimizers, filters, losses, tickets, interventions, measures, probes, "
             "figures, predictors; a part of the transformer: attentions, positions, norms, mlps, readouts; or of a search: "
-            "supports, proposals, schedules, rivals. Without it, everything is listed.",
+            "supports, proposals, schedules, rivals; of a race: accelerators, tracks. Without it, everything is listed.",
         ),
     ] = None,
     name: Annotated[

@@ -10,25 +10,29 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from .app import Again, Device, Json, Lanes, Quiet, app
+from .app import Again, Device, Json, Lanes, Quiet, app, parse_sets
 from .claims import Results, print_rows
 from .collecting import Collector, collected
+from .place import On, parse_place
 from .printing import to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from ..config import RunConfig
     from ..experiments import Experiment
     from ..experiments.base import Scale
     from ..fleet import TrainingStats
+    from ..launch.executors import Executor
     from ..store import RunInfo
     from ..store.results import Results as Stored
 
 Asked = list[tuple[str, "RunConfig"]]
 """Arms and their runs."""
 
-PRICING = 1.0
+PRICING: dict[Scale, float] = {"full": 0.5, "quick": 0.2}
 """Seconds for which the steps of an arm are timed."""
 
 
@@ -50,6 +54,16 @@ def reproduce(
         Path, typer.Option("--runs", metavar="DIR", help="Directory of the runs, with one folder per run.")
     ] = Path("runs"),
     results: Results = Path("results"),
+    on: On = "local",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            "-s",
+            metavar="PLACE.FIELD=VALUE",
+            help="A setting of --on, e.g. `--set slurm.partition=gpu`. May be repeated.",
+        ),
+    ] = None,
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
@@ -75,14 +89,20 @@ def reproduce(
     from ..experiments.drawing import draw
     from ..experiments.ledger import rulings
     from ..fleet import TrainingStats
-    from ..launch.precision import auto_precision
-    from ..ops.devices import resolve_device
+    from ..launch.submit import precision_on
     from ..store.results import load_results, save_results
     from .session import print_stats
 
-    chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     scale: Scale = "full" if full else "quick"
-    precision = auto_precision(resolve_device(device))
+    chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
+    chosen = _prepared(chosen, results, scale, skip=every)
+    sets = parse_sets(settings)
+    place = parse_place(on, sets)
+    if sets:
+        raise ConfigError(next(iter(sets)), "belongs to no executor; the settings of an experiment are fixed")
+    if place.kind != "local" and (timed := [one.name for one in chosen if one.priced]):
+        raise ConfigError("--on", f"{timed[0]} times its steps on this machine; reproduce it with --on local")
+    precision = precision_on(place, device)
     asked = {experiment.name: experiment.configs(scale, seeds, precision) for experiment in chosen}
     if every:
         chosen = [experiment for experiment in chosen if _has_data(experiment, asked)]
@@ -94,13 +114,13 @@ def reproduce(
     # one step of every arm of a priced experiment is timed, on a device that does nothing else
     beside = {} if again else {one.name: asked[one.name] for one in chosen if not one.priced}
     with collector.watching(beside):
-        stored = _train(everything, runs, device, lanes, again, quiet or as_json, spent_on)
+        stored = train_arms(everything, place, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
     rows, drawn, finished = [], [], []
     for experiment in chosen:
         kept = load_results(results, experiment.name, scale) if collector.has(experiment.name) else None
         if kept is None:
-            kept = _collect(experiment, scale, asked[experiment.name], stored, device)
+            kept = collect_arms(experiment, scale, asked[experiment.name], stored, device)
             if kept is None:
                 print(f"{experiment.name}: no run could be trained", file=sys.stderr)
                 continue
@@ -133,6 +153,19 @@ def reproduce(
         raise typer.Exit(1)
 
 
+def _prepared(chosen: Sequence[Experiment], results: Path, scale: Scale, skip: bool) -> list[Experiment]:
+    """The experiments with settings that were found by tuning; with `skip`, those without are named and left out."""
+    found = []
+    for experiment in chosen:
+        try:
+            found.append(experiment.prepare(experiment, results, scale) if experiment.prepare else experiment)
+        except ConfigError as error:
+            if not skip:
+                raise
+            print(f"skipped {error}", file=sys.stderr)
+    return found
+
+
 def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
     """Whether the data of all its tasks are installed; if not, print what is missing."""
     try:
@@ -144,11 +177,18 @@ def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
     return True
 
 
-def _train(
-    asked: Asked, runs: Path, device: str, lanes: int | None, again: bool, quiet: bool, stats: TrainingStats
+def train_arms(
+    asked: Asked,
+    place: Executor | None,
+    runs: Path,
+    device: str,
+    lanes: int | None,
+    again: bool,
+    quiet: bool,
+    stats: TrainingStats,
 ) -> dict[str, RunInfo]:
     """Train all runs of all experiments, those that others refer to first; returns them by id."""
-    from ..experiments.base import in_stages
+    from ..config.references import in_stages
     from ..experiments.diverged import trainable, was_not_trained
     from .session import stop_here_if_interrupted, train_and_show
 
@@ -163,7 +203,15 @@ def _train(
             continue
         conditions = [wanted[config.id][0] for config in stage]
         trained += train_and_show(
-            stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions, stats=stats, again=again
+            stage,
+            place=place,
+            runs=runs,
+            device=device,
+            lanes=lanes,
+            quiet=quiet,
+            conditions=conditions,
+            stats=stats,
+            again=again,
         )
         begun += stage
         stop_here_if_interrupted(begun, trained)
@@ -178,7 +226,7 @@ def _steps(asked: Asked, runs: Path) -> int:
     return sum(read_run(runs / id).epoch * c.steps_per_epoch for id, c in configs.items() if (runs / id).exists())
 
 
-def _collect(
+def collect_arms(
     experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str
 ) -> Stored | None:
     """The results of one experiment; None if none of its runs could be trained."""
@@ -188,11 +236,13 @@ def _collect(
     kept = collected(experiment, scale, [arm for arm, _ in asked], own)
     if experiment.priced:
         trained = [(arm, config) for arm, config in asked if config.id in stored]
-        kept = kept._replace(runs=_price(kept.runs, trained, device))
+        kept = kept._replace(runs=_price(kept.runs, trained, device, PRICING[scale]))
+    if experiment.counted:
+        kept = kept._replace(runs=_count(kept.runs, asked))
     return kept
 
 
-def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
+def _price(table: pd.DataFrame, asked: Asked, device: str, seconds: float) -> pd.DataFrame:
     """Add the time that each run would have taken alone on the device, estimated from a few epochs of each arm."""
     from ..bench.fleet import FleetLoop, seconds_per_epoch
     from ..experiments.collect import priced
@@ -200,4 +250,13 @@ def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
 
     place = resolve_device(device)
     first = dict(reversed(asked)).items()  # the first seed of each arm
-    return priced(table, {arm: seconds_per_epoch(FleetLoop(config, 1, place), PRICING) for arm, config in first})
+    return priced(table, {arm: seconds_per_epoch(FleetLoop(config, 1, place), seconds) for arm, config in first})
+
+
+def _count(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Add the operations of an epoch: those of the matrix products of one step, traced on the CPU."""
+    from ..bench.trace import step_cost
+    from ..experiments.collect import counted
+
+    first = dict(reversed(asked)).items()  # the first seed of each arm
+    return counted(table, {arm: 2.0 * step_cost(own).multiply_adds * own.steps_per_epoch for arm, own in first})

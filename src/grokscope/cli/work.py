@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .app import Again, Device, Json, Lanes, Name, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
+from .place import On, parse_place
 from .printing import to_json
 from .session import command_line, print_stats, stop_here_if_interrupted, train_and_show
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..config import RunConfig
+    from ..launch.executors import Executor
 
 Track = Annotated[
     list[str] | None,
@@ -52,6 +56,8 @@ def demo(
     chosen = parse_seeds(seeds)
     configs = show.configs(chosen)
     conditions = [arm for arm in show.ARMS for _ in chosen]
+    if not (quiet or as_json):
+        print(f"to watch it in the browser: {shlex.join(['grokscope', 'live', '--runs', str(runs)])}", file=sys.stderr)
     stored = train_and_show(
         configs,
         runs=runs,
@@ -97,6 +103,7 @@ def train(
     seeds: Seeds = "1",
     name: Name = None,
     runs: Runs = Path("runs"),
+    on: On = "local",
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
@@ -121,9 +128,11 @@ def train(
 
     kinds = {"task": task, "model": model, "optim": optim, "prior": prior, "filter": filter, "loss": loss}
     chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
-    config = read_config(file, chosen | parse_sets(settings))
+    sets = parse_sets(settings)
+    place = parse_place(on, sets)
+    config = read_config(file, chosen | sets)
     configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
-    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or (), name)
+    train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or (), name)
 
 
 @app.command()
@@ -135,6 +144,7 @@ def sweep(
     ] = None,
     name: Name = None,
     runs: Runs = Path("runs"),
+    on: On = "local",
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
@@ -157,12 +167,15 @@ def sweep(
     """
     from ..launch.grid import read_grid
 
-    configs = read_grid(file, parse_sets(settings), parse_seeds(seeds) if seeds else None)
-    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or (), name)
+    sets = parse_sets(settings)
+    place = parse_place(on, sets)
+    configs = read_grid(file, sets, parse_seeds(seeds) if seeds else None)
+    train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or (), name)
 
 
 def train_and_report(
     configs: Sequence[RunConfig],
+    place: Executor,
     runs: Path,
     device: str,
     lanes: int | None,
@@ -179,6 +192,7 @@ def train_and_report(
     stats = TrainingStats()
     stored = train_and_show(
         configs,
+        place=place,
         runs=runs,
         device=device,
         lanes=lanes,

@@ -16,13 +16,13 @@ import pandas as pd
 from ..analysis import DEFAULT, FIRST_TOUCH, Criterion, Phases, find_phases, run_times, times_of
 from ..analysis.times import ClockName, stable_time
 from ..config import read_stored
+from ..config.references import origins
 from ..errors import StoreError
 from ..figures import RunCurves
 from ..probes import StoredRun, evaluate, few_threads
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
 from ..tickets.base import FromRun
-from .base import origins
 from .clocks import THRESHOLDS, column_of
 from .collected import Finished, collect_named
 
@@ -132,6 +132,11 @@ def training_totals(runs: pd.DataFrame) -> dict[str, Any]:
 def priced(runs: pd.DataFrame, seconds_per_epoch: Mapping[str, float]) -> pd.DataFrame:
     """The table with the seconds per epoch of a run that has the device to itself, by arm."""
     return runs.assign(seconds_per_epoch=runs["arm"].map(seconds_per_epoch))
+
+
+def counted(runs: pd.DataFrame, flops_per_epoch: Mapping[str, float]) -> pd.DataFrame:
+    """The table with the floating-point operations of an epoch's matrix products, by arm."""
+    return runs.assign(flops_per_epoch=runs["arm"].map(flops_per_epoch))
 
 
 def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT, thresholds: Sequence[float] = ()) -> dict[str, Any]:

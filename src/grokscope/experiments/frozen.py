@@ -86,8 +86,10 @@ def _code(function: Callable[..., Any]) -> Any:
 
 
 def current_commit() -> str:
-    """The commit of the checkout that is running, with "+" if its source was changed since; empty if it is unknown. A commit
-    that is named by the environment comes first."""
+    """The commit of the checkout that is running, with "+" if its source was changed since; empty if it is unknown.
+
+    A commit that the environment names comes first.
+    """
     if named := os.environ.get(VARIABLE):
         return named
     head = git("rev-parse", "HEAD")

@@ -41,6 +41,9 @@ class Sink(Protocol):
     ) -> None:
         """Save the rows measured since the last save, and the state to continue from."""
 
+    def append(self, rows: list[Row]) -> None:
+        """Show rows, which will be saved later, to whoever watches the run. A save may be in progress. Never raises."""
+
     def fail(self, reason: str) -> None:
         """Store why the run cannot continue, as far as that is possible, and release the sink. Never raises."""
 
@@ -88,6 +91,8 @@ class Lane:
     seconds: float = 0.0
     rows: list[Row] = field(default_factory=list)
     """Measured but not saved yet."""
+    unseen: list[Row] = field(default_factory=list)
+    """Measured but not appended yet."""
     last: Row = field(default_factory=dict)
     status: str = "running"
     saving: Future[None] | None = None

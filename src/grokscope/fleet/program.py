@@ -24,22 +24,20 @@ from ..optim.base import clip_scale
 from ..randomness import Key
 from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
-from .acting import Acting, at_branch
-from .data import Batch, select, stack_like, with_plan
-from .division import blocks_of, divided, divides, without_prior
+from .acting import Acting
+from .data import Batch, select, with_plan
+from .division import blocks_of, divided, divides
 from .evaluation import Evaluation
 from .guard import no_global_randomness
-from .layout import Layout
-from .objective import Objective, hyper_of
+from .lanes import Lanes
+from .objective import Objective
 from .stacked import WithGradient, mapped
-from .start import starting_point
 from .update import Update
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from ..config import RunConfig
-    from ..tickets import Origin
 
 
 _BURST = 8
@@ -48,26 +46,20 @@ _AHEAD = {"cpu": 32, "cuda": 256}
 """Number of steps whose learning rates are computed at once."""
 
 
-class Program:
-    """`lanes` runs of the same signature as `template`."""
+class Program(Lanes):
+    """How the runs in the lanes are trained and measured, all at once."""
 
     def __init__(self, template: RunConfig, lanes: int, device: torch.device, fuse: bool = True):
         """fuse   if False, every loss is computed from logits"""
         if device.type == "cpu":
             keep_freed_memory()
             pin_products()
-        self.config = template
-        self.lanes = lanes
-        self.device = device
-        self.shape = template.task.shape
-        self.layout = Layout(template.ticket.with_scores(template.model.parameters(self.shape)))
+        super().__init__(template, lanes, device)
         self.objective = Objective(template, device, fuse)
         self.update = Update(template, self.layout)
         self.acting = Acting(template, self.layout)
         self.hooks = self.acting.hooks
         """What the runs' intervention changes in a step."""
-        self.plans_in_steps = bool(template.batch_size) or template.do.reads_tokens
-        """Whether the tokens of a step are known in the step only."""
         as_stored = type(template.ticket).effective is Ticket.effective and not template.noise.in_steps
         in_blocks = lanes == 1 and device.type == "cpu" and fuse and not self.objective.fused and divides(template)
         self.bounds = blocks_of(template) if in_blocks else []
@@ -75,17 +67,6 @@ class Program:
         self.evaluation = Evaluation(self.objective, in_blocks)
         self.needs_no_vmap = self.objective.fused and as_stored
         """Whether the fused loss takes stacked weights directly."""
-        self.flat = torch.zeros(lanes, self.layout.size, device=device)
-        # leaves that share the buffer's memory: an in-place change of `flat` is a change of the weights
-        self.weights = {name: w.detach().requires_grad_() for name, w in self.layout.cut(self.flat).items()}
-        self.step = torch.zeros(lanes, dtype=torch.int64, device=device)
-        self.seed = torch.zeros(lanes, dtype=torch.int64, device=device)
-        self.mask: Tensor | None = None
-        self.hyper = {key: torch.zeros(lanes, device=device) for key in hyper_of(template)}
-        self.state = {
-            "optim": self._new_state(template.optim.init, template.optim.elementwise),
-            "filter": self._new_state(lambda weight, role: template.filter.init(weight), template.filter.elementwise),
-        }
         self._ahead = torch.zeros(_AHEAD[device.type], len(Rates._fields), lanes, device=device)
         """Learning rates, prior strengths … of the next steps."""
         self._next = torch.zeros(1, dtype=torch.int64, device=device)
@@ -96,112 +77,19 @@ class Program:
         """Whether one evaluation has been checked for draws from a global generator."""
         self._blocks: tuple[Batch, ...] = ()
         """The blocks of the training set, if a batch is all of it."""
-        self.train: Batch = {}
-        self.test: Batch = {}
-        self.validation: Batch | None = None
         self._record()
 
-    # ── lanes ────────────────────────────────────────────────────────────────────────────────────────────────
+    def changed(self) -> None:
+        self._blocks, self._left = (), 0
 
-    def load(
-        self,
-        lane: int,
-        config: RunConfig,
-        data: tuple[Batch, ...],
-        saved: dict[str, Tensor] | None = None,
-        origin: Origin | None = None,
-        since: int = 0,
-    ) -> None:
-        """Load a run into a lane: initialised from its seed (and the `origin` of its ticket), or from saved tensors.
-
-        since   epoch at which a branch began
-        """
-        train, *others = data
-        if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
-            train = {name: tensor for name, tensor in train.items() if name != "target"}
-        sides = [train if self.plans_in_steps else self._planned(train), *map(self._planned, others)]
-        if not self.train or (self.lanes == 1 and self.train.keys() != sides[0].keys()):
-            self.train, self.test, *rest = (stack_like(self.lanes, side, self.device) for side in sides)
-            self.validation = rest[0] if rest else None
-        for stacked, own in zip((self.train, self.test, self.validation or {}), sides, strict=False):
-            for name, tensor in own.items():
-                stacked[name][lane].copy_(tensor)
-        self._blocks = ()
-        for key, value in hyper_of(config).items():
-            self.hyper[key][lane] = value
-        self.hyper["branch.epoch"][lane] = since
-        self.seed[lane] = config.seed_for("order")
-        self._left = 0
-        if saved is None:
-            start = starting_point(config, self._planned(data[0]), origin)
-            saved = {f"weight/{name}": weight for name, weight in start.weights.items()}
-            saved |= {f"mask/{name}": lives for name, lives in start.mask.items()}
-            saved = at_branch(config, saved)
-        for name, tensor in self._saved(lane).items():
-            tensor.zero_()
-            if name in saved:
-                tensor.copy_(saved[name])
-        self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
-
-    def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
-        if mask and self.mask is None:
-            self.mask = torch.ones_like(self.flat)
-            self._record()  # the recorded graphs have no mask
-        if self.mask is not None:
-            self.mask[lane] = 1.0
-            for name, lives in self.layout.cut(self.mask[lane]).items():
-                if name in mask:
-                    lives.copy_(mask[name])
-            self.flat[lane] *= self.mask[lane]
-
-    def unload(self, lane: int) -> dict[str, Tensor]:
-        """A copy of the state that a lane needs to continue: weights, optimizer and filter state, step counter, mask."""
-        tensors = {name: tensor.to("cpu", copy=True) for name, tensor in self._saved(lane).items()}
-        if self.mask is None:
-            return tensors
-        masks = {f"mask/{name}": part.bool().cpu() for name, part in self.layout.cut(self.mask[lane]).items()}
-        return tensors | {name: mask for name, mask in masks.items() if not mask.all()}
+    def masked(self) -> None:
+        self._record()  # the recorded graphs have no mask
 
     def narrow(self, lanes: list[int]) -> Program:
         """The same program with only these lanes."""
         program = Program(self.config, len(lanes), self.device)
-        keep = torch.tensor(lanes, device=self.device)
-        program.train = {name: tensor[keep] for name, tensor in self.train.items()}
-        program.test = {name: tensor[keep] for name, tensor in self.test.items()}
-        if self.validation is not None:
-            program.validation = {name: tensor[keep] for name, tensor in self.validation.items()}
-        program.hyper = {name: tensor[keep] for name, tensor in self.hyper.items()}
-        program.seed, program.step = self.seed[keep], self.step[keep]
-        program.mask = None if self.mask is None else self.mask[keep]
-        program.flat.copy_(self.flat[keep])
-        program.state = {
-            component: {key: s[keep] for key, s in state.items()} for component, state in self.state.items()
-        }
+        program.copy_lanes(self, lanes)
         return program
-
-    def _saved(self, lane: int) -> dict[str, Tensor]:
-        """Views of the state of one lane, by the names under which it is saved."""
-        views = {f"weight/{name}": weight for name, weight in self.layout.cut(self.flat[lane]).items()}
-        for component, state in self.state.items():
-            for key, stacked in state.items():
-                if "/" in key:
-                    views[f"{component}/{key}"] = stacked[lane]
-                else:
-                    views |= {
-                        f"{component}/{key}/{name}": part for name, part in self.layout.cut(stacked[lane]).items()
-                    }
-        return views | {"step": self.step[lane]}
-
-    def _new_state(self, init: Callable[..., dict[str, Tensor]], elementwise: bool) -> dict[str, Tensor]:
-        def stacked(state: dict[str, Tensor], suffix: str = "") -> dict[str, Tensor]:
-            return {key + suffix: torch.stack([tensor] * self.lanes) for key, tensor in state.items()}
-
-        if elementwise:
-            return stacked(init(torch.zeros_like(self.flat[0]), "matrix"))
-        state: dict[str, Tensor] = {}
-        for name, parameter in self.layout.parameters.items():
-            state |= stacked(init(torch.zeros(parameter.shape, device=self.device), parameter.role), f"/{name}")
-        return state
 
     # ── training ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -374,7 +262,7 @@ class Program:
         batch = self._next_examples()
         if "batch" in self.hooks:
             batch = self._each_run(self.acting.batch)(batch, *self._moment())
-        return self._clamped(self._planned(batch) if self.plans_in_steps else batch)
+        return self._clamped(self.planned(batch) if self.plans_in_steps else batch)
 
     def _clamped(self, batch: Batch) -> Batch:
         """With the flag whether attention is clamped now, if it is not always or never."""
@@ -391,7 +279,7 @@ class Program:
         slice_ = (place * size)[:, None] + torch.arange(size, device=self.device)
         return select(self.train, key.argsort(dim=1, stable=True).gather(1, slice_))
 
-    def _planned(self, batch: Batch) -> Batch:
+    def planned(self, batch: Batch) -> Batch:
         model = self.config.model
         expanded = self.objective.fused and not model.forms_stream(self.device)
         heads = getattr(model, "heads", 1) if expanded else 1
@@ -426,7 +314,7 @@ class Program:
         return found
 
     def _evaluate_all(self) -> dict[str, Tensor]:
-        train = self._clamped(self._planned(self.train) if self.plans_in_steps else self.train)
+        train = self._clamped(self.planned(self.train) if self.plans_in_steps else self.train)
         test = self._clamped(self.test)
         offset = self._no_offset()
         weights = {name: weight.detach() for name, weight in self.weights.items()}

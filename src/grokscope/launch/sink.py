@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ class RunWriter:
         self.track = track
         self.trackers: Trackers | None = None
         self.folder: RunFolder | None = None
+        self.append_failed = False
         self.history: list[dict[str, float]] = []
         """Epoch and accuracies of every row, for the summary."""
 
@@ -106,6 +108,16 @@ class RunWriter:
             self.trackers = self.trackers or Trackers(self.track, self.config.id, self.config.to_dict())
             for row in rows:
                 self.trackers.log(row)
+
+    def append(self, rows: list[dict[str, float]]) -> None:
+        if self.folder is None or self.append_failed:
+            return
+        try:
+            self.folder.append(rows)
+        except OSError as error:
+            self.append_failed = True
+            text = error.strerror or error
+            print(f"run {self.config.id}: rows are not shown before they are saved ({text})", file=sys.stderr)
 
     def fail(self, reason: str) -> None:
         if self.folder is not None:

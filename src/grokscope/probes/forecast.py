@@ -17,6 +17,7 @@ from ..optim import losses
 from ..randomness import stream
 from ..tasks import Examples
 from .base import Network, StoredRun, probes
+from .checkpoints import at_least
 from .examples import in_detail, some
 from .learning_coefficient import local_learning_coefficient
 
@@ -35,6 +36,7 @@ def forecast(run: StoredRun) -> pd.DataFrame:
     A run that has not memorised has no rows. Features of the network (scale of the logits, spectrum and class distances of the
     hidden representations, gradient noise, commutator defect, learning coefficient) need checkpoints since t_mem: `log.keep`.
     """
+    at_least(run, 1)
     t_mem = times_of(run.info).t_mem
     if t_mem is None:
         return pd.DataFrame()

@@ -9,6 +9,7 @@ import torch
 
 from ..optim import losses
 from .base import StoredRun, probes
+from .checkpoints import at_least
 
 
 @probes.register("part-gradients")
@@ -21,7 +22,7 @@ def part_gradients(run: StoredRun) -> pd.DataFrame:
     loss, examples = losses.get(run.config.loss), run.split.train
     labels = examples.labels
     rows = []
-    for epoch in run.finite_epochs:
+    for epoch in at_least(run, 1):
         network = run.network(epoch)
         weights = {name: weight.detach().requires_grad_() for name, weight in network.weights.items()}
         out = network.with_weights(weights).forward(examples)

@@ -84,7 +84,7 @@ class StoredRun:
     def start(self) -> Network:
         """The network before the first step, rebuilt from the seed and, if it had one, its ticket."""
         shape, origin = self.config.task.shape, ticket_origin(self.config, self.runs)
-        train, _ = lane_data(self.config, at_branch=self._at_branch)
+        train, *_ = lane_data(self.config, at_branch=self._at_branch)
         train = with_plan(train, shape.vocabulary, max(shape.length, shape.test_length))
         begun = starting_point(self.config, train, origin)
         weights = self.config.ticket.effective(begun.weights)

@@ -5,10 +5,11 @@ torch nor pyarrow.
 """
 
 from .added import added_measures
-from .catalogue import RunInfo, find_run, kept_epochs, list_runs, read_checkpoint, read_run
+from .catalogue import RunInfo, find_run, kept_epochs, list_runs, read_checkpoint, read_run, run_folders
 from .checkpoints import Checkpoint
 from .disk import check_writable, save_file
 from .folder import RunFolder
+from .follow import Columns, Follower
 from .frames import load_runs, read_each, read_metrics
 from .lock import is_held
 from .manifest import last_numerics
@@ -20,6 +21,8 @@ from .tags import read_tags, write_tags
 __all__ = [
     "FINISHED",
     "Checkpoint",
+    "Columns",
+    "Follower",
     "RunFolder",
     "RunInfo",
     "State",
@@ -38,6 +41,7 @@ __all__ = [
     "read_metrics",
     "read_run",
     "read_tags",
+    "run_folders",
     "save_file",
     "write_tags",
 ]

@@ -6,6 +6,7 @@ the file.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,8 @@ class Tags(NamedTuple):
 
 def read_tags(run: Path) -> Tags:
     """Name and tags of a run; empty if it has none, or if the file is damaged."""
+    if not os.path.lexists(run_file(run, TAGS)[0]):  # thousands of runs are listed, and most have none
+        return Tags()
     try:
         return verified_tags(run)
     except StoreError:
