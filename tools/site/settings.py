@@ -8,8 +8,9 @@ from dataclasses import fields
 from typing import Any
 
 from grokscope.analysis import Times
+from grokscope.cli.listing import ROW_COLUMNS
 from grokscope.config import RunConfig
-from grokscope.describe import _field_docs, entry, field_docs, settings_of
+from grokscope.describe import _field_docs, entry, field_docs, listed_terms, settings_of
 from grokscope.measures import measures
 from grokscope.optim import losses
 from grokscope.registry import Registry
@@ -93,19 +94,14 @@ def _cell(text: str) -> str:
 def columns_page() -> str:
     """Columns by the measure that they come from, and the times that are found from them."""
     lines = [COLUMNS, "## Every row", "", "| column | meaning |", "|---|---|"]
-    always = {
-        "run": "Id of the run.",
-        "status": "Its status: running, stopped, failed, done, grokked or diverged.",
-        "epoch": "Optimizer epochs before the evaluation.",
-        "seconds": "Wall seconds spent on the run so far.",
-        "seconds_per_step": "Seconds per optimizer step since the last evaluation.",
-    }
-    lines += [f"| `{name}` | {meaning} |" for name, meaning in always.items()]
+    lines += [f"| `{name}` | {meaning} |" for name, meaning in ROW_COLUMNS.items()]
     for name, measure in measures.entries().items():
-        own, module = inspect.getdoc(measure) or "", inspect.getdoc(inspect.getmodule(measure)) or ""
-        lines += ["", f"## Measure: {name}", "", *(_cell(part) + "\n" for part in (module, own) if part)]
-        if found := column_names(measure):
-            lines += [f"Columns: {', '.join(f'`{column}`' for column in found)}."]
+        terms = listed_terms(measure)
+        paragraphs = (inspect.getdoc(measure) or "").split("\n\n")
+        told = [part for part in paragraphs if not any(part.lstrip().startswith(f"{term} ") for term in terms)]
+        lines += ["", f"## Measure: {name}", "", *(_cell(part) + "\n" for part in told if part)]
+        lines += ["| column | meaning |", "|---|---|"]
+        lines += [f"| `{column}` | {_cell(meaning)} |" for column, meaning in terms.items()]
     lines += [
         "",
         "## Times of a run",
@@ -117,22 +113,3 @@ def columns_page() -> str:
     lines += [f"| `{f.name}` | {_cell(docs[f.name])} |" for f in fields(Times)]
     tau = _cell(inspect.getdoc(Times.tau_grok) or "")
     return "\n".join([*lines, f"| `tau_grok` | {tau} |", ""])
-
-
-def column_names(measure: Any) -> list[str]:
-    """The columns that a measure writes, as in its source; `norm_…` stands for one per matrix, head or position."""
-    import ast
-    import textwrap
-
-    found: dict[str, None] = {}
-    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(measure)))):
-        keys = node.keys if isinstance(node, ast.Dict) else [node.key] if isinstance(node, ast.DictComp) else []
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            keys = [node.slice]
-        for key in keys:
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                found[key.value] = None
-            elif isinstance(key, ast.JoinedStr):
-                parts = (v.value if isinstance(v, ast.Constant) else "…" for v in key.values)
-                found["".join(map(str, parts))] = None
-    return list(found)
