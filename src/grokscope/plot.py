@@ -24,7 +24,7 @@ import pandas as pd
 from .analysis import DEFAULT, Criterion, find_phases, summarise
 from .conditions import Arms, arms_of
 from .errors import ConfigError, nearest
-from .figures import RunCurves, figures
+from .figures import FigureSpec, RunCurves, figures
 from .figures.data import by_arm, need
 from .figures.panels import all_epochs, legend_beside, log_epochs, log_values, overlay, overlay_entries
 from .figures.style import PAGE_WIDTH, arm_colours, styled, to_png
@@ -74,14 +74,32 @@ def norm(runs: Runs, *, by: str | Sequence[str] = (), criterion: Criterion = DEF
 
 
 def figure(name: str, runs: Runs, *, by: str | Sequence[str] = (), criterion: Criterion = DEFAULT) -> Figure:
-    """Any registered figure of runs by name; `grokscope list figures` lists them."""
+    """Any registered figure of runs by name; `grokscope plot` lists them. Those of checkpoints, such as attention-map, need stored
+    runs that kept some (`log.keep`)."""
     spec = figures.spec(name)
-    if spec.takes != "runs":
-        raise ConfigError("figure", f"{name!r} is drawn from the results of an experiment; see grokscope reproduce")
+    if spec.takes == "results":
+        return _shown(_of_checkpoints(spec, runs, by))
     data = curves_of(runs, by=by, criterion=criterion)
     if missing := spec.missing(data):
         raise ConfigError("figure", f"{name!r} needs {', '.join(missing)}, which no run recorded after epoch 0")
     return _shown(spec.draw_page(data, _medians(data)))
+
+
+def _of_checkpoints(spec: FigureSpec, runs: Runs, by: str | Sequence[str]) -> Figure:
+    """A figure of what probes find in the checkpoints of runs."""
+    if not spec.needs:
+        raise ConfigError(
+            "figure", f"{spec.name!r} is drawn from the results of an experiment; see grokscope reproduce"
+        )
+    if isinstance(runs, pd.DataFrame) or hasattr(runs, "frame"):
+        raise ConfigError("figure", f"{spec.name!r} is drawn from checkpoints: give stored runs, not a table")
+    from .experiments.collect import probe_tables
+    from .report.settings import read_settings
+    from .store.results import Results
+
+    stored = _stored(runs)
+    arms = arms_of(read_settings(stored).values, [by] if isinstance(by, str) else list(by))
+    return spec.draw(Results({}, pd.DataFrame(), pd.DataFrame(), probe_tables(spec.needs, stored, arms.names)))
 
 
 def metric(
