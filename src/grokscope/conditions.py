@@ -106,6 +106,7 @@ def short_names(arms: Sequence[Mapping[str, Any]]) -> list[str]:
         unusual = {name: value for name, value in own.items() if str(value) != common[name]}
         candidates = [_text(own, keys), _text(own, keys, bare=True)]
         candidates += [_text(unusual, keys) or TYPICAL, _text(unusual, keys, bare=True) or TYPICAL]
+        candidates.append(candidates[-1].replace(" = ", "="))
         names.append(next((text for text in candidates if text and len(text) <= LONGEST), candidates[-1]))
     return _distinct([name if len(name) <= LONGEST else f"{name[: LONGEST - 1].rstrip(' ,=')}…" for name in names])
 

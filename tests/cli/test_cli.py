@@ -41,6 +41,8 @@ COMMANDS = [
     "probe",
     "rm",
     "tag",
+    "status",
+    "cancel",
 ]
 
 

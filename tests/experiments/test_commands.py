@@ -32,7 +32,7 @@ def toys(tiny, monkeypatch):
             **common,
         )
         monkeypatch.setitem(base._experiments, name, made)
-    monkeypatch.setattr(science, "PRICING", 0.01)
+    monkeypatch.setattr(science, "PRICING", {"full": 0.01, "quick": 0.01})
 
 
 def test_shared_runs_are_trained_once_and_everything_is_counted(toys, run, tmp_path):

@@ -125,7 +125,10 @@ def _trends(table: ArmTable) -> list[str]:
         given = given if len(table.settings) > 1 else ""
         direction = f"comes {'sooner' if test.z > 0 else 'later'} as {keys[name]} grows" if p < ALPHA else ""
         said = f"Grokking {direction}" if direction else f"No trend over {keys[name]} is shown"
-        lines.append(f"{said} (log-rank test for trend over {values} values{given}: z = {test.z:.2f}, {_p(p)}).")
+        corrected = " after Holm's correction" if len(asked) > 1 else ""
+        lines.append(
+            f"{said} (log-rank test for trend over {values} values{given}: z = {test.z:.2f}, {_p(p)}{corrected})."
+        )
     return lines
 
 
