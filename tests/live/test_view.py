@@ -67,7 +67,7 @@ def test_curves_hold_every_row_of_few_runs(runs):
     curves = message["curves"]
     assert curves["lines"] and curves["x"] == list(range(25, 301, 25))
     assert [group["name"] for group in curves["groups"]] == ["no prior", "β = 0.3"]
-    assert [group["label"] for group in curves["groups"]] == ["beta = 0.0", "beta = 0.3"]
+    assert [group["label"] for group in curves["groups"]] == ["no prior", "β = 0.3"]
     assert curves["groups"][0]["colour"] == "#0072B2"
     a, b = series(message, "accuracy", dashed=True)
     assert (a["run"], b["run"]) == ("a", "b")
