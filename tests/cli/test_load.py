@@ -229,7 +229,7 @@ def test_the_whole_traceback_on_request(run, tmp_path, monkeypatch):
 
 def test_an_error_elsewhere_is_not_taken_for_the_users(run, tmp_path, monkeypatch):
     write(tmp_path, mine="x = 1\n")
-    monkeypatch.setattr("grokscope.cli.look.table_of_runs", lambda *given: 1 / 0)
+    monkeypatch.setattr("grokscope.cli.look.table_of_runs", lambda *given, **how: 1 / 0)
     (tmp_path / "runs").mkdir()
     monkeypatch.setattr(sys, "argv", ["grokscope", "--load", "mine.py", "runs"])
     from grokscope.cli import main
