@@ -189,7 +189,7 @@ def test_end_to_end_at_toy_size(tiny, tmp_path, monkeypatch):
     assert "### si-fig1/few: cannot be told" in page and "### si-fig1/none: not tested" in page
     assert "| structural-inference | 2 | 0 | 0 | 0 | 1 | 1 |" in page
     steps = int(kept.runs["epoch"].sum())
-    assert f"1 experiments at full size: 6 runs, {steps:,} optimizer steps in " in page
+    assert f"1 experiment at full size: 6 runs, {steps:,} optimizer steps in " in page
     assert load_results(tmp_path / "results", "si-fig2", "full") is None
     # a claim whose rule was changed after the runs is not judged by them
     changed = [replace(claims[0], rule=ShareAtMost("q = 16", 0.4)), claims[1]]
