@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import functools
 import inspect
+import os
 import re
 import textwrap
 from collections.abc import Mapping
@@ -26,15 +27,51 @@ def _field_docs(settings: type[Any]) -> dict[str, str]:
     for cls in reversed(settings.__mro__):
         if not dataclasses.is_dataclass(cls):
             continue
-        try:
-            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-        except (OSError, TypeError):  # made from a plain nn.Module
+        tree = _class_tree(cls)
+        if tree is None:
             continue
-        assert isinstance(tree, ast.ClassDef)
         for field, doc in zip(tree.body, tree.body[1:], strict=False):
             if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(doc):
                 docs[field.target.id] = " ".join(ast.literal_eval(doc.value).split())  # type: ignore[attr-defined]
     return docs
+
+
+def _class_tree(cls: type[Any]) -> ast.ClassDef | None:
+    """The definition of a class; None if it has no source, as one made from a plain nn.Module.
+
+    `inspect.getsource` parses the whole file for every class: here a file with several classes is parsed once.
+    """
+    try:
+        file = inspect.getsourcefile(cls)
+        if file is not None and os.path.isfile(file):
+            return _classes_in(file, os.stat(file).st_mtime_ns).get(cls.__qualname__)
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body  # typed into a notebook
+    except (OSError, TypeError, SyntaxError):
+        return None
+    return tree if isinstance(tree, ast.ClassDef) else None
+
+
+@functools.cache
+def _classes_in(file: str, changed: int) -> dict[str, ast.ClassDef]:
+    """The classes of a file by name, those inside classes and functions too.
+
+    changed   time of the last change, so that an edited file is read again
+    """
+    found: dict[str, ast.ClassDef] = {}
+
+    def visit(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                found[f"{prefix}{child.name}"] = child
+                visit(child, f"{prefix}{child.name}.")
+            elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                visit(child, f"{prefix}{child.name}.<locals>.")
+            else:
+                visit(child, prefix)
+
+    with open(file, encoding="utf-8") as source:
+        visit(ast.parse(source.read()), "")
+    return found
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -81,10 +81,13 @@ def _named(folder: Path, name: str) -> list[RunInfo]:
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     """A bar on stderr, if that is a terminal. What it yields is called with what is being done, how much is done, and how much
     there is."""
+    if not sys.stderr.isatty():  # importing rich takes as long as drawing a picture
+        yield lambda doing, done, total: None
+        return
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+    with Progress(console=Console(stderr=True), transient=True) as bar:
         stages: dict[str, TaskID] = {}
 
         def advance(doing: str, done: int, total: int) -> None:
