@@ -1,8 +1,9 @@
-"""Meanings of settings, from the docstrings of fields: of classes at any depth of a file, edited files, and classes without source."""
+"""Meanings of settings, from the docstrings of fields: of classes at any depth of a file, and of classes without source."""
 
 import dataclasses
 import importlib.util
 import os
+import sys
 
 from grokscope.config.watch import Log, Stop
 from grokscope.describe import field_docs
@@ -16,19 +17,16 @@ def test_a_class_inside_a_function_and_its_bases():
         """Of my own."""
 
     assert field_docs(Own) == field_docs(Log) | {"mine": "Of my own."}
-    assert set(field_docs(Log)) == {"every", "dense", "keep"} and set(field_docs(Stop)) == {
-        "accuracy",
-        "window",
-        "extend",
-    }
+    assert set(field_docs(Log)) - set(field_docs(Settings)) == {"every", "dense", "keep"}
+    assert set(field_docs(Stop)) - set(field_docs(Settings)) == {"accuracy", "window", "extend"}
 
 
 def test_a_class_without_source_has_no_meanings():
     made = dataclasses.make_dataclass("Made", [("n", int, 3)], bases=(Settings,), frozen=True, kw_only=True)
-    assert field_docs(made) == {}
+    assert field_docs(made) == field_docs(Settings)
 
 
-def test_a_file_that_was_edited_is_read_again(tmp_path):
+def test_a_file_that_was_edited_is_read_again(tmp_path, monkeypatch):
     file = tmp_path / "own.py"
     code = (
         "from dataclasses import dataclass\nfrom grokscope.settings import Settings\n\n\n"
@@ -36,15 +34,14 @@ def test_a_file_that_was_edited_is_read_again(tmp_path):
     )
 
     def load(meaning, at):
+        """The class, imported from a file that was last changed at this time."""
         file.write_text(code.format(meaning))
         os.utime(file, (at, at))
         spec = importlib.util.spec_from_file_location(f"own_{at}", file)
         module = importlib.util.module_from_spec(spec)
-        import sys
-
-        sys.modules[spec.name] = module
+        monkeypatch.setitem(sys.modules, spec.name, module)
         spec.loader.exec_module(module)
         return module.Own
 
-    assert field_docs(load("First.", 1)) == {"n": "First."}
-    assert field_docs(load("Second.", 2)) == {"n": "Second."}
+    assert field_docs(load("First.", 1))["n"] == "First."
+    assert field_docs(load("Second.", 2))["n"] == "Second."
