@@ -128,7 +128,7 @@ def test_formulas_are_typeset(site):
             ["task.alphabet", "Number of symbols that distractors are drawn from", "stop.extend", "noise.labels"],
         ),
         ("reference/components", ["k-addition", "grokfast-ema", "edge-popup", "jaccard", "hard-concrete", "rotary"]),
-        ("reference/columns", ["mass_worst", "tau_grok", "grad_M", "norm_…"]),
+        ("reference/columns", ["mass_worst", "tau_grok", "grad_M", "norm_{name}"]),
         ("reference/python", ["grokscope.watch", "grokscope.load_runs", "run_times", "Criterion"]),
     ],
 )

@@ -103,6 +103,25 @@ def test_arguments_of_a_docstring_become_a_list():
     ]
 
 
+def example_measure(view):
+    """What it is about.
+
+    here         a column
+                 in two lines
+    each_{name}  one per matrix
+    """
+    found = {"here": 1, "silent": 2}
+    return found | {f"each_{name}": 3 for name in view}
+
+
+def test_columns_have_the_names_of_the_source_and_the_meanings_of_the_docstring():
+    from tools.site.settings import _measure
+
+    lines = _measure(example_measure)
+    assert "What it is about.\n" in lines
+    assert lines[-3:] == ["| `here` | a column in two lines |", "| `silent` |  |", "| `each_{name}` | one per matrix |"]
+
+
 def test_a_signature_is_that_of_the_source():
     def plain(a: "int", *, b: "Literal['x', 'y']" = "x", c=print) -> "str": ...
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
+import textwrap
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
@@ -20,6 +23,8 @@ Every setting of a run, with its default. On the command line a setting is `--se
 table (`[task]`, `p = 97`); in a grid its value is a list. Unless stated otherwise a setting is part of the run's id.
 `grokscope list COMPONENT` prints the same, entries of your own included.
 """
+LISTED = re.compile(r"([A-Za-z][\w{}]*) {2,}(\S.*)")
+"""A line of a docstring with a column and its meaning."""
 COLUMNS = """# Columns
 
 `grokscope.load_runs` returns one table for all runs, with one row per evaluation. It has the settings of the run as columns
@@ -102,10 +107,7 @@ def columns_page() -> str:
     }
     lines += [f"| `{name}` | {meaning} |" for name, meaning in always.items()]
     for name, measure in measures.entries().items():
-        own, module = inspect.getdoc(measure) or "", inspect.getdoc(inspect.getmodule(measure)) or ""
-        lines += ["", f"## Measure: {name}", "", *(_cell(part) + "\n" for part in (module, own) if part)]
-        if found := column_names(measure):
-            lines += [f"Columns: {', '.join(f'`{column}`' for column in found)}."]
+        lines += ["", f"## Measure: {name}", "", *_measure(measure)]
     lines += [
         "",
         "## Times of a run",
@@ -119,11 +121,27 @@ def columns_page() -> str:
     return "\n".join([*lines, f"| `tau_grok` | {tau} |", ""])
 
 
-def column_names(measure: Any) -> list[str]:
-    """The columns that a measure writes, as in its source; `norm_…` stands for one per matrix, head or position."""
-    import ast
-    import textwrap
+def _measure(measure: Any) -> list[str]:
+    """What a measure is about, and its columns: names from its source, meanings from the list in its docstring."""
+    meanings: dict[str, str] = {}
+    about, last = [inspect.getdoc(inspect.getmodule(measure)) or "", ""], ""
+    for line in (inspect.getdoc(measure) or "").splitlines():
+        if found := LISTED.fullmatch(line):
+            last, meanings[found[1]] = found[1], found[2]
+        elif last and line.startswith("  "):
+            meanings[last] += f" {line.strip()}"
+        else:
+            last = ""
+            about.append(line)
+    lines = [_cell(part) + "\n" for part in "\n".join(about).split("\n\n") if part.strip()]
+    names = dict.fromkeys([*column_names(measure), *meanings])
+    if not meanings:
+        return [*lines, f"Columns: {', '.join(f'`{name}`' for name in names)}."]
+    return [*lines, "| column | meaning |", "|---|---|", *(f"| `{n}` | {_cell(meanings.get(n, ''))} |" for n in names)]
 
+
+def column_names(measure: Any) -> list[str]:
+    """The columns that a measure writes, as in its source; `norm_{name}` stands for one per matrix."""
     found: dict[str, None] = {}
     for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(measure)))):
         keys = node.keys if isinstance(node, ast.Dict) else [node.key] if isinstance(node, ast.DictComp) else []
@@ -133,6 +151,5 @@ def column_names(measure: Any) -> list[str]:
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 found[key.value] = None
             elif isinstance(key, ast.JoinedStr):
-                parts = (v.value if isinstance(v, ast.Constant) else "…" for v in key.values)
-                found["".join(map(str, parts))] = None
+                found[ast.unparse(key)[2:-1]] = None
     return list(found)
