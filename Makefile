@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 # one thread a test worker: two threads each on two cores would be slower
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
 
-.PHONY: demo test test-all test-matrix check docs speed site dist clean
+.PHONY: demo test test-all test-slurm test-matrix check docs speed site dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/grokscope demo
@@ -15,6 +15,10 @@ test: $(VENV)/.installed-test
 
 test-all: $(VENV)/.installed-test
 	$(PYTEST) -m ''
+
+# a SLURM cluster of its own, started as ordinary processes; skipped with the reason where its programs are missing
+test-slurm: $(VENV)/.installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m slurm tests/slurm
 
 # the tests about bits with other instruction sets, threads, cores and versions of Python; CELLS="one 3.12" chooses some
 test-matrix: $(VENV)/.installed-dev

@@ -21,7 +21,7 @@ __version__ = "1.0.0"
 _HOME = {
     "RunConfig": "config",
     "train": "attach.fleet",
-    "train_all": "launch.local",
+    "train_all": "launch.submit",
     "search": "searching.api",
     "watch": "attach",
     "load_runs": "store",
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .errors import ConfigError as ConfigError
     from .errors import GrokscopeError as GrokscopeError
     from .errors import StoreError as StoreError
-    from .launch.local import train_all as train_all
+    from .launch.submit import train_all as train_all
     from .searching.api import search as search
     from .store import find_run as find_run
     from .store import list_runs as list_runs

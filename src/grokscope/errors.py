@@ -40,6 +40,10 @@ class BusyError(StoreError):
     """Another process trains the run."""
 
 
+class LostLeaseError(BusyError):
+    """Another process took the run over while this one was paused."""
+
+
 LONGEST = 80
 """Characters of a text that a message quotes."""
 MOST_ITEMS = 4

@@ -5,17 +5,21 @@ Every new run records them (`loaded` in its manifest): what a registered name me
 
 from __future__ import annotations
 
+import atexit
+import base64
 import hashlib
 import importlib
 import importlib.util
 import os
+import shutil
 import sys
+import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .errors import ConfigError
 
@@ -28,19 +32,27 @@ class LoadedFile(NamedTuple):
 
     path: Path
     content: bytes
+    origin: str = ""
+    """The path on the machine of the command, where this is a copy on a worker."""
 
     @property
     def source(self) -> str:
         return self.content.decode("utf-8", errors="replace")
 
     def to_dict(self) -> dict[str, str]:
-        return {"path": str(self.path), "sha256": hashlib.sha256(self.content).hexdigest(), "source": self.source}
+        return {
+            "path": self.origin or str(self.path),
+            "sha256": hashlib.sha256(self.content).hexdigest(),
+            "source": self.source,
+        }
 
 
 _files: dict[Path, LoadedFile] = {}
 """Loaded files, and the modules that they imported from their folders."""
 _folders: list[Path] = []
 """Folders of the loaded files."""
+_origins: dict[Path, str] = {}
+"""Copies of files on a worker, with their paths on the machine of the command."""
 
 
 def load_file(path: Path) -> None:
@@ -52,7 +64,7 @@ def load_file(path: Path) -> None:
         raise ConfigError("--load", f"{path} is not a file")
     path = path.resolve()
     try:
-        file = LoadedFile(path, path.read_bytes())
+        file = LoadedFile(path, path.read_bytes(), _origins.get(path, ""))
     except OSError as error:
         raise ConfigError("--load", f"{path} cannot be read ({error.strerror})") from None
     if _files.get(path) == file:
@@ -76,6 +88,43 @@ def loaded_files() -> list[dict[str, str]]:
     """Path, SHA-256 and source of every loaded file and of the modules that were imported from its folder."""
     _remember_neighbours()
     return [file.to_dict() for file in _files.values()]
+
+
+def travelling_files() -> list[dict[str, Any]]:
+    """Loaded files as plain JSON for a worker: path, content, and whether it was loaded itself or imported by one that was."""
+    _remember_neighbours()
+    return [
+        {
+            "path": str(file.path),
+            "content": base64.b64encode(file.content).decode(),
+            "loaded": any(
+                name.startswith(USER_MODULE) and _file(module) == str(file.path) for name, module in _modules()
+            ),
+        }
+        for file in _files.values()
+    ]
+
+
+def load_copies(files: Sequence[Mapping[str, Any]]) -> None:
+    """On a worker: load files that travelled there, from a temporary folder with the same layout. Runs record their first paths."""
+    known = {file.origin: file.content for file in _files.values()}
+    contents = {file["path"]: base64.b64decode(file["content"]) for file in files}
+    if all(known.get(path) == content for path, content in contents.items()):
+        return  # an earlier task of this process brought them
+    home = Path(tempfile.mkdtemp(prefix="grokscope-files-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    for path, content in contents.items():
+        copy = home / Path(path).relative_to(Path(path).anchor)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(content)
+        _origins[copy.resolve()] = path
+    for file in files:
+        if file["loaded"]:
+            load_file(home / Path(file["path"]).relative_to(Path(file["path"]).anchor))
+
+
+def _modules() -> list[tuple[str, ModuleType]]:
+    return list(sys.modules.items())
 
 
 def error_lines(error: BaseException) -> list[str] | None:
@@ -126,7 +175,7 @@ def _remember_neighbours() -> None:
     for _, module in _neighbours():
         path = Path(module.__file__ or "")
         if path not in _files and path.suffix == ".py" and path.is_file():
-            _files[path] = LoadedFile(path, path.read_bytes())
+            _files[path] = LoadedFile(path, path.read_bytes(), _origins.get(path, ""))
 
 
 def _neighbours() -> list[tuple[str, ModuleType]]:

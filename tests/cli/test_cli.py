@@ -26,6 +26,7 @@ COMMANDS = [
     "train",
     "sweep",
     "search",
+    "race",
     "runs",
     "show",
     "report",

@@ -9,9 +9,10 @@ import pytest
 from tables import results_of, runs_of
 
 from grokscope.config import Log
+from grokscope.config.references import in_stages
 from grokscope.errors import ConfigError
 from grokscope.experiments import all_experiments, base, find_experiment
-from grokscope.experiments.base import Claim, crossed, in_stages, matching_experiments
+from grokscope.experiments.base import Claim, crossed, matching_experiments
 from grokscope.experiments.claims_page import claims_page
 from grokscope.experiments.clocks import NotRunError
 from grokscope.experiments.collect import curves_from, priced, run_rows, thin, training_totals

@@ -107,10 +107,10 @@ def test_a_deleted_folder_ends_its_run_and_no_other(tiny, tmp_path):
 
 
 def test_a_failed_run_says_why_and_continues_when_it_is_requested_again(tiny, tmp_path, monkeypatch):
-    from grokscope.store import folder
+    from grokscope.store import lease
 
     configs = [replace(tiny, seed=seed, epochs=30, log=Log(every=5, keep=5)) for seed in range(2)]
-    failing, write = configs[0].id, folder.write
+    failing, write = configs[0].id, lease.write
 
     def full(path, content, **options):
         if failing in str(path) and "000000020" in path.name:
@@ -118,7 +118,7 @@ def test_a_failed_run_says_why_and_continues_when_it_is_requested_again(tiny, tm
         write(path, content, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr(folder, "write", full)
+        patched.setattr(lease, "write", full)
         with pytest.raises(StoreError, match=r"^1 of 2 runs failed.*no space left"):
             train_all(configs, runs=tmp_path, lanes=1, device="cpu", save_every=0.0)
     failed = find_run(tmp_path, failing)

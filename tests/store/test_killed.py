@@ -140,7 +140,7 @@ def test_killed_at_every_step_of_the_making(tmp_path: Path, after: bool) -> None
         assert os.listdir(runs) == [ID]
         if finished:
             break
-    assert nth == 12
+    assert nth == 13
 
 
 def test_rows_beyond_the_checkpoint_can_be_read_until_the_run_goes_on(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sample_run import CONFIG, ID, check_exact, content, open_run, save_next
 
 from grokscope.errors import StoreError
-from grokscope.store import RunFolder, find_run, folder, kept_epochs, read_checkpoint
+from grokscope.store import RunFolder, find_run, kept_epochs, lease, read_checkpoint
 
 SHORT = {**CONFIG, "epochs": 4}
 LONG = {**CONFIG, "epochs": 8}
@@ -78,7 +78,7 @@ def test_settings_that_tell_runs_apart_must_be_the_same(runs: Path) -> None:
     assert find_run(runs, ID).config == SHORT
 
 
-@pytest.mark.parametrize("step", ["rename", "write state", "write config"])
+@pytest.mark.parametrize("step", ["keep", "remove", "write state", "write config"])
 def test_killed_at_any_write_it_is_never_finished_under_the_new_settings(
     runs: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -88,14 +88,16 @@ def test_killed_at_any_write_it_is_never_finished_under_the_new_settings(
     def kill(*args: Any, **options: Any) -> None:
         raise Killed
 
-    real = folder.write
+    real = lease.write
     with monkeypatch.context() as patched, pytest.raises(Killed):
-        if step == "rename":
-            patched.setattr(folder, "rename", kill)
+        if step == "remove":
+            patched.setattr(lease, "remove", kill)
         else:
-            name = "state.json" if step == "write state" else "config.json"
+            begin = {"keep": "kept-", "write state": "state.json", "write config": "config.json"}[step]
             patched.setattr(
-                folder, "write", lambda path, *args, **o: (kill if path.name == name else real)(path, *args, **o)
+                lease,
+                "write",
+                lambda path, *args, **o: (kill if path.name.startswith(begin) else real)(path, *args, **o),
             )
         reopen(runs, LONG)
     info = find_run(runs, ID)

@@ -17,7 +17,9 @@ from grokscope.store import RunFolder, State, find_run, read_checkpoint
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    """All files of a run but its lease, whose name changes."""
+    found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return [name for name in found if not name.startswith("lease-")]
 
 
 def test_a_new_run_has_its_config_and_manifest_and_nothing_to_go_on_from(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import ConfigError, shown
 from .app import Again, Device, Json, Lanes, Quiet, Runs, Sets, app, parse_sets
+from .place import On, parse_place
 from .work import Track, train_and_report
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def branch(
     ] = None,
     settings: Sets = None,
     runs: Runs = Path("runs"),
+    on: On = "local",
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
@@ -55,8 +57,10 @@ def branch(
 
         grokscope branch 3f9a@t_mem --do "transplant run=77b1 parts=mlp"
     """
-    chosen = [_config(word, parse_do(do, runs), parse_sets(settings), runs) for word in parents]
-    train_and_report(chosen, runs, device, lanes, again, quiet, as_json, track or ())
+    sets = parse_sets(settings)
+    place = parse_place(on, sets)
+    chosen = [_config(word, parse_do(do, runs), sets, runs) for word in parents]
+    train_and_report(chosen, place, runs, device, lanes, again, quiet, as_json, track or ())
 
 
 def parse_do(words: list[str] | None, runs: Path) -> dict[str, Any]:

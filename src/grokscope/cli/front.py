@@ -27,6 +27,11 @@ COMMANDS = {
         "forecast",
         "Forecast whether and when runs will generalise, from what is known on their plateau; score the predictors.",
     ),
+    "status": (
+        "status",
+        "Show what trains where: jobs of clusters, runs in training with their host, progress, speed and estimated end.",
+    ),
+    "cancel": ("status", "End jobs of a cluster."),
     "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
     "plot": (

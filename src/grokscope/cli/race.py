@@ -14,9 +14,6 @@ from .app import Device, Json, Lanes, Quiet, Runs, app
 from .printing import print_table, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..config import RunConfig
     from ..experiments import Experiment
     from ..fleet import TrainingStats
     from ..race.board import Board
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
     from ..race.tracks.base import Scale, Sizes, Track
     from ..race.tuning import Train
     from ..report import Picture
-    from ..store import RunInfo
 
 CONTROLS = "controls"
 """Named like a track: the positive controls."""
@@ -164,19 +160,11 @@ class _How:
 
     def trainer(self) -> Train:
         """Training with a live display, unless quiet."""
-        from ..launch.local import train_all
-        from ..searching.api import quiet_stages
-        from .progress import Display
+        from .place import parse_place
+        from .session import stage_trainer
 
-        how: dict[str, Any] = {"runs": self.runs, "device": self.device, "lanes": self.lanes, "stats": self.stats}
-
-        def train(configs: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
-            if self.quiet:
-                return train_all(configs, notify=quiet_stages, **how)
-            with Display(configs, names) as display:
-                return train_all(configs, progress=display, notify=quiet_stages, **how)
-
-        return train
+        here = parse_place("local", {})
+        return stage_trainer(here, self.runs, self.device, self.lanes, not self.quiet, self.stats)
 
 
 def _tune(track: Track, methods: dict[str, Method], how: _How) -> None:
@@ -225,7 +213,7 @@ def _run(experiment: Experiment, how: _How, seeds: int | None) -> None:
 
     asked = experiment.configs(how.scale, seeds, auto_precision(resolve_device(how.device)))
     how.notify(f"{experiment.name}: {len(asked)} runs")
-    stored = train_arms(asked, how.runs, how.device, how.lanes, False, how.quiet, how.stats)
+    stored = train_arms(asked, None, how.runs, how.device, how.lanes, False, how.quiet, how.stats)
     kept = collect_arms(experiment, how.scale, asked, stored, how.device)
     if kept is None:
         print(f"{experiment.name}: no run could be trained", file=sys.stderr)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError, StoreError
-from .app import Again, Device, Json, Lanes, Quiet, app
+from .app import Again, Device, Json, Lanes, Quiet, app, parse_sets
 from .collecting import Collector, collected
+from .place import On, parse_place
 from .printing import to_json
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..experiments.base import Scale
     from ..experiments.ledger import Ledger
     from ..fleet import TrainingStats
+    from ..launch.executors import Executor
     from ..store import RunInfo
     from ..store.results import Results as Stored
 
@@ -52,6 +54,16 @@ def reproduce(
         Path, typer.Option("--runs", metavar="DIR", help="Directory of the runs, with one folder per run.")
     ] = Path("runs"),
     results: Results = Path("results"),
+    on: On = "local",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            "-s",
+            metavar="PLACE.FIELD=VALUE",
+            help="A setting of --on, e.g. `--set slurm.partition=gpu`. May be repeated.",
+        ),
+    ] = None,
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
@@ -76,15 +88,20 @@ def reproduce(
     from ..experiments.drawing import draw
     from ..experiments.ledger import rulings
     from ..fleet import TrainingStats
-    from ..launch.precision import auto_precision
-    from ..ops.devices import resolve_device
+    from ..launch.submit import precision_on
     from ..store.results import load_results, save_results
     from .session import print_stats
 
     scale: Scale = "full" if full else "quick"
     chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     chosen = _prepared(chosen, results, scale, skip=every)
-    precision = auto_precision(resolve_device(device))
+    sets = parse_sets(settings)
+    place = parse_place(on, sets)
+    if sets:
+        raise ConfigError(next(iter(sets)), "belongs to no executor; the settings of an experiment are fixed")
+    if place.kind != "local" and (timed := [one.name for one in chosen if one.priced]):
+        raise ConfigError("--on", f"{timed[0]} times its steps on this machine; reproduce it with --on local")
+    precision = precision_on(place, device)
     asked = {experiment.name: experiment.configs(scale, seeds, precision) for experiment in chosen}
     if every:
         chosen = [experiment for experiment in chosen if _has_data(experiment, asked)]
@@ -96,7 +113,7 @@ def reproduce(
     # one step of every arm of a priced experiment is timed, on a device that does nothing else
     beside = {} if again else {one.name: asked[one.name] for one in chosen if not one.priced}
     with collector.watching(beside):
-        stored = train_arms(everything, runs, device, lanes, again, quiet or as_json, spent_on)
+        stored = train_arms(everything, place, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
     rows, drawn, finished = [], [], []
     for experiment in chosen:
@@ -151,10 +168,17 @@ def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
 
 
 def train_arms(
-    asked: Asked, runs: Path, device: str, lanes: int | None, again: bool, quiet: bool, stats: TrainingStats
+    asked: Asked,
+    place: Executor | None,
+    runs: Path,
+    device: str,
+    lanes: int | None,
+    again: bool,
+    quiet: bool,
+    stats: TrainingStats,
 ) -> dict[str, RunInfo]:
     """Train all runs of all experiments, those that others refer to first; returns them by id."""
-    from ..experiments.base import in_stages
+    from ..config.references import in_stages
     from ..experiments.diverged import trainable, was_not_trained
     from .session import stop_here_if_interrupted, train_and_show
 
@@ -169,7 +193,15 @@ def train_arms(
             continue
         conditions = [wanted[config.id][0] for config in stage]
         trained += train_and_show(
-            stage, runs=runs, device=device, lanes=lanes, quiet=quiet, conditions=conditions, stats=stats, again=again
+            stage,
+            place=place,
+            runs=runs,
+            device=device,
+            lanes=lanes,
+            quiet=quiet,
+            conditions=conditions,
+            stats=stats,
+            again=again,
         )
         begun += stage
         stop_here_if_interrupted(begun, trained)

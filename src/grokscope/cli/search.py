@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from .app import Device, Json, Lanes, Quiet, Runs, Sets, app, parse_sets
+from .place import On, parse_place
 from .printing import to_json
-from .session import command_line, print_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..config import RunConfig
-    from ..fleet import TrainingStats
-    from ..searching.race import Train
-    from ..store import RunInfo
+from .session import command_line, print_stats, stage_trainer
 
 PREFIX = "search."
 
@@ -50,6 +43,7 @@ def search(
         ),
     ] = None,
     runs: Runs = Path("runs"),
+    on: On = "local",
     device: Device = "auto",
     lanes: Lanes = None,
     quiet: Quiet = False,
@@ -69,6 +63,7 @@ def search(
     from ..errors import ConfigError
     from ..fleet import TrainingStats
     from ..launch.grid import read_config
+    from ..launch.submit import with_precision
     from ..searching.api import search as race
     from ..searching.page import write_page
 
@@ -76,7 +71,9 @@ def search(
         raise ConfigError("--budget", f"{budget} is below 1")
     given = parse_sets(settings)
     own = {name.removeprefix(PREFIX): value for name, value in given.items() if name.startswith(PREFIX)}
-    config = read_config(file, {name: value for name, value in given.items() if not name.startswith(PREFIX)})
+    given = {name: value for name, value in given.items() if not name.startswith(PREFIX)}
+    place = parse_place(on, given)
+    config = with_precision(read_config(file, given), place, device)
     stats = TrainingStats()
     show = not (quiet or as_json)
     tournament = race(
@@ -87,7 +84,7 @@ def search(
         rivals=[word.strip() for word in (rivals or "").split(",") if word.strip()],
         runs=runs,
         device=device,
-        train=_trainer(runs, device, lanes, show, stats),
+        train=stage_trainer(place, runs, device, lanes, show, stats),
         notify=(lambda line: print(line, file=sys.stderr)) if show else None,
     )
     if tournament.status != "finished":
@@ -100,22 +97,6 @@ def search(
         _print(tournament.to_dict(), tournament.verdict())
         print(f"\npage: {page}")
     print_stats(stats, as_json)
-
-
-def _trainer(runs: Path, device: str, lanes: int | None, show: bool, stats: TrainingStats) -> Train:
-    """Training with a live display, unless quiet."""
-    from ..launch.local import train_all
-    from ..searching.api import quiet_stages
-    from .progress import Display
-
-    def train(configs: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
-        how: dict[str, Any] = {"runs": runs, "device": device, "lanes": lanes, "stats": stats, "notify": quiet_stages}
-        if not show:
-            return train_all(configs, **how)
-        with Display(configs, names) as display:
-            return train_all(configs, progress=display, **how)
-
-    return train
 
 
 ROWS = 10

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from .printing import to_json
 if TYPE_CHECKING:
     from ..config import RunConfig
     from ..fleet import TrainingStats
+    from ..launch.executors import Executor
     from ..store import RunInfo
 
 
@@ -35,6 +36,7 @@ def train_and_show(
     stats: TrainingStats | None = None,
     again: bool = False,
     track: Sequence[str] = (),
+    place: Executor | None = None,
 ) -> list[RunInfo]:
     """Train with a live display, unless quiet.
 
@@ -42,32 +44,56 @@ def train_and_show(
     stats        what training takes is added to it
     again        train from scratch what is stored already
     track        trackers that are sent every row
+    place        where to train; None is this machine
     """
-    from ..launch.local import train_all
-    from ..launch.precision import resolved
+    from ..launch.executors import parse_place
+    from ..launch.jobs import busy_elsewhere
+    from ..launch.submit import train_all, with_precision
     from ..loading import loaded_files
     from ..measures import measures
-    from ..ops.devices import resolve_device
     from ..store import FINISHED
     from .measure import measure_finished, summary
     from .notices import notices, stored_runs
     from .progress import Display
 
-    place = resolve_device(device)
-    configs = [resolved(config, place) for config in configs]
+    place = place or parse_place("local", {})
+    configs = [with_precision(config, place, device) for config in configs]
     if not again:
         for line in notices(stored_runs(configs, runs), loaded_files(), measures.entries()):
             print(line, file=sys.stderr)
     finished = [] if again else [run for run in stored_runs(configs, runs) if run.status in FINISHED]
-    train = partial(train_all, configs, device=device, runs=runs, lanes=lanes, stats=stats, again=again, track=track)
-    if quiet:
-        trained = train()
+    train = partial(
+        train_all, configs, on=place, device=device, runs=runs, lanes=lanes, stats=stats, again=again, track=track
+    )
+    if quiet or not place.in_process(device):
+        trained = train(quiet=quiet)
+        if place.kind != "local" and busy_elsewhere(place, runs, {config.id for config in configs}).runs:
+            raise typer.Exit(130)  # detached, as was said
     else:
         with Display(configs, conditions) as display:
             trained = train(progress=display)
     if added := measure_finished(finished):
         print(summary(added), file=sys.stderr)
     return trained
+
+
+def stage_trainer(
+    place: Executor, runs: Path, device: str, lanes: int | None, show: bool, stats: TrainingStats
+) -> Callable[[Sequence[RunConfig], Sequence[str]], list[RunInfo]]:
+    """A function that trains candidates to the next stage of a search, given with their names; with a live display, if `show`."""
+    from ..launch.submit import train_all
+    from ..searching.api import quiet_stages
+    from .progress import Display
+
+    how: dict[str, Any] = {"on": place, "runs": runs, "device": device, "lanes": lanes, "stats": stats}
+
+    def train(configs: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
+        if not show or not place.in_process(device):
+            return train_all(configs, notify=quiet_stages, quiet=not show, **how)
+        with Display(configs, names) as display:
+            return train_all(configs, progress=display, notify=quiet_stages, **how)
+
+    return train
 
 
 def print_stats(stats: TrainingStats, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .app import Again, Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
+from .place import On, parse_place
 from .printing import to_json
 from .session import command_line, print_stats, stop_here_if_interrupted, train_and_show
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..config import RunConfig
+    from ..launch.executors import Executor
 
 Track = Annotated[
     list[str] | None,
@@ -100,6 +102,7 @@ def train(
     loss: Annotated[str | None, typer.Option(help="Name of the loss.")] = None,
     seeds: Seeds = "1",
     runs: Runs = Path("runs"),
+    on: On = "local",
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
@@ -124,9 +127,11 @@ def train(
 
     kinds = {"task": task, "model": model, "optim": optim, "prior": prior, "filter": filter, "loss": loss}
     chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
-    config = read_config(file, chosen | parse_sets(settings))
+    sets = parse_sets(settings)
+    place = parse_place(on, sets)
+    config = read_config(file, chosen | sets)
     configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
-    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or ())
+    train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or ())
 
 
 @app.command()
@@ -137,6 +142,7 @@ def sweep(
         str | None, typer.Option("--seeds", metavar="N | A,B,C", help="Seeds per point; overrides those of the file.")
     ] = None,
     runs: Runs = Path("runs"),
+    on: On = "local",
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
@@ -159,12 +165,15 @@ def sweep(
     """
     from ..launch.grid import read_grid
 
-    configs = read_grid(file, parse_sets(settings), parse_seeds(seeds) if seeds else None)
-    train_and_report(configs, runs, device, lanes, again, quiet, as_json, track or ())
+    sets = parse_sets(settings)
+    place = parse_place(on, sets)
+    configs = read_grid(file, sets, parse_seeds(seeds) if seeds else None)
+    train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or ())
 
 
 def train_and_report(
     configs: Sequence[RunConfig],
+    place: Executor,
     runs: Path,
     device: str,
     lanes: int | None,
@@ -179,7 +188,15 @@ def train_and_report(
 
     stats = TrainingStats()
     stored = train_and_show(
-        configs, runs=runs, device=device, lanes=lanes, quiet=quiet or as_json, stats=stats, again=again, track=track
+        configs,
+        place=place,
+        runs=runs,
+        device=device,
+        lanes=lanes,
+        quiet=quiet or as_json,
+        stats=stats,
+        again=again,
+        track=track,
     )
     if as_json:
         print(to_json(as_objects(stored)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -151,7 +152,7 @@ class RunConfig(Settings):
             plain["precision"] = "float32"  # as on a CPU; on a GPU it is chosen before the run has an id
         return {name: value for name, value in plain.items() if name not in SEEDS or value != self.seed}
 
-    @property
+    @functools.cached_property  # asked for many times when 100,000 runs are planned
     def id(self) -> str:
         """Twelve hex digits of a hash of `identity`."""
         text = json.dumps({"schema": SCHEMA, **self.identity()}, sort_keys=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from ..config import RunConfig, merge, nested
+from ..config.references import REFERENCES, referred
 from ..errors import ConfigError, nearest
 from ..limits import check_count
 from ..registry import import_tree
@@ -28,8 +29,6 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Scale = Literal["quick", "full"]
 Overrides = Mapping[str, Any]
 """Dotted settings on top of a run's own, e.g. {"task.p": 97}."""
-REFERENCES = ("prior.teacher", "ticket.run", "branch.run", "do.run", "do.first.run", "do.second.run")
-"""Settings that name another run."""
 HOME = "grokscope.papers"
 """The package that holds the experiments; they are found by name, since the framework does not import them."""
 PAPERS = ("structural-inference", "grokking-tickets", "inductive-bias")
@@ -225,31 +224,6 @@ class Experiment:
                 require(shift < seeds, setting, f"{name} needs two seeds or more")
                 config = config.with_values({setting: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
         return config
-
-
-def in_stages(configs: Iterable[RunConfig]) -> list[list[RunConfig]]:
-    """The runs in the order in which they can be trained: those that others refer to come first."""
-    stage_of: dict[str, int] = {}
-    stages: list[list[RunConfig]] = []
-    for config in configs:
-        stage = 1 + max((stage_of.get(run, -1) for run in origins(config)), default=-1)
-        stage_of[config.id] = stage
-        stages += [[] for _ in range(stage + 1 - len(stages))]
-        stages[stage].append(config)
-    return stages
-
-
-def origins(config: RunConfig) -> set[str]:
-    """The runs that this one refers to: its teacher, its parent, where its ticket or a transplant comes from."""
-    return {run for setting in REFERENCES if (run := referred(config, setting))}
-
-
-def referred(config: RunConfig, setting: str) -> str:
-    """The run that a setting names; empty if it names none, or there is no such setting."""
-    found: Any = config
-    for name in setting.split("."):
-        found = getattr(found, name, "")
-    return found if isinstance(found, str) else ""
 
 
 _experiments: dict[str, Experiment] = {}

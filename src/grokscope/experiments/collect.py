@@ -16,13 +16,13 @@ import pandas as pd
 from ..analysis import DEFAULT, FIRST_TOUCH, Criterion, Phases, find_phases, run_times, times_of
 from ..analysis.times import ClockName, stable_time
 from ..config import read_stored
+from ..config.references import origins
 from ..errors import StoreError
 from ..figures import RunCurves
 from ..probes import StoredRun, evaluate, few_threads
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
 from ..tickets.base import FromRun
-from .base import origins
 from .clocks import THRESHOLDS, column_of
 from .collected import Finished, collect_named
 

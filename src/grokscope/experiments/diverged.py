@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from .base import origins
+from ..config.references import origins
 
 if TYPE_CHECKING:
     from ..config import RunConfig

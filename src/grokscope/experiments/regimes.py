@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from .base import REFERENCES, Arms, Overrides
+from ..config.references import REFERENCES
+from .base import Arms, Overrides
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -242,10 +242,16 @@ class Fleet:
     def _fail(self, job: Job, error: Exception) -> None:
         """End one run because of an error; the others continue."""
         self.lanes = [None if lane is not None and lane.job is job else lane for lane in self.lanes]
-        job.sink.fail(_in_words(error))
+        if taken_over := isinstance(error, BusyError):
+            job.sink.close()
+        else:
+            job.sink.fail(_in_words(error))
         if self.failures is None:
             raise error
-        self.failures.failed(job, error)
+        if taken_over:
+            self.failures.busy(job, error)
+        else:
+            self.failures.failed(job, error)
 
     def _shrink(self) -> None:
         """Build a smaller program for the remaining lanes once idle lanes have cost as much as building it."""

@@ -1,5 +1,6 @@
-"""Where runs train: plan (pure), scheduler (threads and streams), local (this machine)."""
+"""Where runs train: plan and chunks (pure), scheduler (threads and streams), local (this process), executors (GPUs, clusters)."""
 
-from .local import train, train_all
+from .local import train
+from .submit import train_all
 
 __all__ = ["train", "train_all"]

@@ -97,7 +97,7 @@ def train_all(
     check_writable(runs)
     for config in wanted.values():  # runs that are referred to must exist and match
         teacher_of(config, runs)
-        if not _has_begun(Path(runs) / config.id):
+        if not has_begun(Path(runs) / config.id):
             origin_of(config, runs)
             parent_of(config, runs)
     if again:
@@ -107,16 +107,18 @@ def train_all(
     left = [wanted[id] for id in remaining(wanted, runs, notify)]
     check_fits(left, place, free_memory(place))  # a finished run is returned on any machine
     failures: list[tuple[Job, Exception]] = []
+    told: set[str] = set()
     while left:
         busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures, tracked)
-        left = [wanted[id] for id in remaining({config.id: config for config in wait_for(busy, runs)}, runs, notify)]
+        waited = {config.id: config for config in wait_for(busy, runs, told)}
+        left = [wanted[id] for id in remaining(waited, runs, notify)]
     if failures:
         _, error = failures[0]
         raise error if len(wanted) == 1 else StoreError(_failed(failures, len(wanted))) from error
     return [read_run(Path(runs) / id) for id in wanted if (Path(runs) / id).exists()]
 
 
-def _has_begun(run: Path) -> bool:
+def has_begun(run: Path) -> bool:
     """Whether a run has a checkpoint to continue from: it needs the origin of its ticket no more."""
     try:
         return run.exists() and read_run(run).epoch > 0
@@ -209,7 +211,7 @@ def _job(
     teacher = teacher_of(config, runs)
     # a teacher may be trained further: a run that continues keeps the epoch it began with
     record = {"measures": list(measures.entries())} | ({"teacher_epoch": teacher.info.epoch} if teacher else {})
-    parent = None if _has_begun(Path(runs) / config.id) else parent_of(config, runs)
+    parent = None if has_begun(Path(runs) / config.id) else parent_of(config, runs)
     if parent is not None:
         record |= parent.record()
     begin = partial(beginning, config, runs) if config.branch.run else None

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..errors import ConfigError
+from ..errors import ConfigError, LostLeaseError
 from ..fleet import Fleet, Job, Lane, Progress, TrainingStats
 from ..ops.blas import float32_products
 from ..ops.graph import RECORDING
@@ -245,6 +245,8 @@ class Scheduler:
     def busy(self, job: Job, error: Exception) -> None:
         with self._lock:
             self.skipped.append(job)
+        if isinstance(error, LostLeaseError):
+            self.notify(str(error))
 
     def failed(self, job: Job, error: Exception) -> None:
         with self._lock:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .disk import DamageError, listing, make_folder, write
+from . import disk
+from .disk import DamageError, listing, make_folder
 from .layout import ADDED, label
 from .seal import read_sealed
 from .state import State, read_state
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def save_added(run: Path, measure: str, rows: Sequence[Row]) -> None:
+def save_added(run: Path, measure: str, rows: Sequence[Row], write: Callable[[Path, bytes], None] = disk.write) -> None:
     """Store the columns of a measure at some checkpoints, replacing earlier ones."""
     make_folder(run / ADDED)
     path = run / ADDED / f"{measure}.parquet"

@@ -1,6 +1,6 @@
 """Read-only access to stored runs: all runs in a folder, or one run by the beginning of its id.
 
-Reads JSON alone, each file once, so that listing thousands of runs is quick. A damaged run is listed with status "damaged"
+Reads JSON alone, each file once; of finished runs in a large folder, only the index. A damaged run is listed with status "damaged"
 and the problem, so that one bad folder does not hide the others; asking for that run by name raises the problem as a
 StoreError. A run that is deleted meanwhile is not listed.
 """
@@ -17,10 +17,11 @@ from ..errors import StoreError
 from ..garbage import no_collection
 from .checkpoints import Checkpoint, check_kept, read_checkpoint_file
 from .disk import reason
+from .index import Entry, Index, key_of
 from .layout import CONFIG, MANIFEST, STATE, CheckpointFile, checkpoint_files
 from .lock import is_held
 from .manifest import read_description
-from .state import read_state
+from .state import FINISHED, read_state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ def read_run(path: str | Path) -> RunInfo:
     status = state.status
     if not state.finished:
         # The lock takes precedence over the file: a killed run could not record that it stopped.
-        status = "running" if is_held(path) else "failed" if status == "failed" else "stopped"
+        status = "running" if is_held(path, shown=True) else "failed" if status == "failed" else "stopped"
     return RunInfo(
         id=path.name,
         path=path,
@@ -72,8 +73,11 @@ def read_run(path: str | Path) -> RunInfo:
 def list_runs(folder: str | Path) -> list[RunInfo]:
     """All runs in `folder`, oldest first, damaged ones last. Folders without any file of a run are skipped."""
     with no_collection():
-        found = (_read_or_damaged(path) for path in _candidates(Path(folder)))
+        paths = _candidates(Path(folder))
+        index = Index(Path(folder), len(paths))
+        found = (_indexed(path, index) for path in paths)
         runs = [run for run in found if not run.problem or _is_run(run.path)]
+        index.save()
     return sorted(runs, key=lambda run: (run.status == "damaged", run.manifest.get("created", ""), run.id))
 
 
@@ -162,6 +166,17 @@ def _is_name(id: str) -> bool:
 def _is_run(path: Path) -> bool:
     """Whether a folder has any file of a run; not so if it was deleted meanwhile."""
     return any(os.path.lexists(path / name) for name in (CONFIG, MANIFEST, STATE))
+
+
+def _indexed(path: Path, index: Index) -> RunInfo:
+    """A run from the index, or from its files."""
+    if (entry := index.get(path.name)) is not None:
+        return RunInfo(id=path.name, path=path, **entry._asdict())
+    key = key_of(path) if index.many else None  # before the files are read: they may change meanwhile
+    run = _read_or_damaged(path)
+    if run.status in FINISHED:
+        index.add(run.id, key, Entry(run.status, run.config, run.manifest, run.epoch, run.seconds, run.summary))
+    return run
 
 
 def _read_or_damaged(path: Path) -> RunInfo:

@@ -34,14 +34,16 @@ def create(run: Path, config: dict[str, Any], manifest: dict[str, Any]) -> Lock 
     made = False
     try:
         _fill(draft, config, manifest)
+        lock.lease.check()
         os.replace(draft, run)
+        lock.lease.move(run)
         sync_folder(run.parent)
         made = True
     except StoreError:
-        shutil.rmtree(draft, ignore_errors=True)
+        _discard(draft, lock)
         raise
     except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
+        _discard(draft, lock)
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             return None
         raise cannot_write(run, error) from error
@@ -49,6 +51,11 @@ def create(run: Path, config: dict[str, Any], manifest: dict[str, Any]) -> Lock 
         if not made:
             lock.release()
     return lock
+
+
+def _discard(draft: Path, lock: Lock) -> None:
+    if not lock.lease.lost:  # else another process fills it
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _fill(draft: Path, config: dict[str, Any], manifest: dict[str, Any]) -> None:

@@ -23,14 +23,16 @@ class DamageError(StoreError):
     disk)."""
 
 
-def write(path: Path, content: bytes, *, if_full: str = "") -> None:
+def write(path: Path, content: bytes, *, if_full: str = "", drafts: Path | None = None) -> None:
     """Put `content` at `path` in one atomic step. `if_full` is added to the error when the disk is full.
+
+    drafts   folder for the temporary file, by default that of `path`; the write fails if it does not exist
 
     A symbolic link is followed and its target replaced; an existing file keeps its permission bits. What is not a regular file
     is refused. Of several writers at the same time, the last one wins.
     """
     target, mode = _replaceable(path)
-    draft = temporary(target)
+    draft = temporary(target) if drafts is None else drafts / temporary(target).name
     try:
         # O_EXCL: never through a file or link that somebody else has put there.
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
@@ -45,6 +47,8 @@ def write(path: Path, content: bytes, *, if_full: str = "") -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(draft)
+        if error.errno == errno.EXDEV and drafts is not None and drafts.exists():  # a link leads to another disk
+            return write(path, content, if_full=if_full)
         raise cannot_write(path, error, if_full) from error
 
 

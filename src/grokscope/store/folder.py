@@ -1,5 +1,7 @@
 """A run folder open for training: the only writer of metrics and checkpoints.
 
+Every write and deletion goes through the lease of the run, so that a process that lost it changes nothing (`lease`).
+
 Writing the checkpoint commits a save. Metrics are written before it, so a checkpoint never lacks its rows; state.json and
 the deletion of older checkpoints come after it. Opening a folder restores it to its newest checkpoint: later rows are
 dropped, since they will be trained again, and state.json is rewritten. Rows after it may be in the tail (`append`), which only
@@ -13,6 +15,7 @@ config.json changes, so that a run never counts as finished under settings it wa
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import sys
@@ -24,8 +27,9 @@ from typing import TYPE_CHECKING, Any, Self
 from ..errors import StoreError
 from . import checkpoints, tables
 from .added import save_added
+from .compaction import compact
 from .creation import create
-from .disk import DamageError, check_writable, make_folder, remove, rename, write
+from .disk import DamageError, check_writable, make_folder, read
 from .layout import (
     CHECKPOINTS,
     CONFIG,
@@ -39,6 +43,7 @@ from .layout import (
     leftovers,
     part_file,
     part_files,
+    superseded_parts,
 )
 from .lock import Lock
 from .manifest import difference, last_numerics, new_manifest, read_description
@@ -122,7 +127,7 @@ class RunFolder:
     def append(self, rows: Sequence[tables.Row]) -> None:
         """Show rows to readers before they are saved: `follow` finds them. They are part of the run once they are given to `save`,
         which may run in another thread. OSError if they cannot be written; training may continue."""
-        if self._lock.held and self._lock.is_in(self.path):
+        if self._lock.held and self._lock.is_in(self.path) and not self._lock.lease.lost:
             self._tail.append(rows)
 
     def save(
@@ -172,12 +177,13 @@ class RunFolder:
         table = tables.encode(rows, label(part)) if part else b""
         try:
             if part:
-                write(part, table, if_full=_go_on(max(saved, 0)))
-            write(file.path, content, if_full=_go_on(max(saved, 0)))
+                self._lock.lease.write(part, table, if_full=_go_on(max(saved, 0)))
+            self._lock.lease.write(file.path, content, if_full=_go_on(max(saved, 0)))
             self._write(STATE, state.to_dict(), if_full=_go_on(epoch))
             self._newest, self.state = file, state
             self._drop_superseded()
             self._tail.saved(epoch)
+            self._compact()
         except Exception:
             self._broken = True  # still locked, so that the caller can store the reason
             raise
@@ -188,7 +194,7 @@ class RunFolder:
     def add_measure(self, name: str, rows: Sequence[tables.Row]) -> None:
         """Store columns measured after training, at the epochs of checkpoints."""
         self._check_open()
-        save_added(self.path, name, rows)
+        save_added(self.path, name, rows, self._lock.lease.write)
         if name not in self.state.added:
             self._set_state(added=sorted([*self.state.added, name]))
 
@@ -245,7 +251,7 @@ class RunFolder:
 
     def _write(self, name: str, content: dict[str, Any], if_full: str = "") -> None:
         path = self.path / name
-        write(path, sealed_json(content, label(path)), if_full=if_full)
+        self._lock.lease.write(path, sealed_json(content, label(path)), if_full=if_full)
 
     def _set_state(self, **changes: Any) -> None:
         state = dataclasses.replace(self.state, serial=self.state.serial + 1, **changes)
@@ -267,9 +273,12 @@ class RunFolder:
 
     def _settle(self) -> None:
         """Restore the folder to its newest checkpoint."""
+        remove = self._lock.lease.remove
         for path in leftovers(self.path):
             remove(path)
         limit = self._newest.epoch if self._newest else -1
+        for part in superseded_parts(self.path):
+            remove(part.path)
         for part in part_files(self.path):
             if part.first > limit:
                 remove(part.path)
@@ -287,16 +296,23 @@ class RunFolder:
             if self._newest:
                 file = checkpoint_file(self.path, self._newest.epoch, kept=True)
                 if not self._newest.kept:
-                    rename(self._newest.path, file.path)
+                    self._lock.lease.write(file.path, read(self._newest.path))
+                    self._lock.lease.remove(self._newest.path)
                 self._newest = file
                 kept = sorted({*kept, file.epoch})
             self._set_state(status="running", reason="", kept=kept)
         self._write(CONFIG, config)
 
+    def _compact(self) -> None:
+        """Join the parts of a finished run. Nothing depends on it: what cannot be joined now stays as it is."""
+        if self.state.finished:
+            with contextlib.suppress(StoreError):
+                compact(self.path, self.state.kept, self._lock.lease.write, self._lock.lease.remove)
+
     def _drop_superseded(self) -> None:
         for file in checkpoint_files(self.path):
             if file != self._newest and not file.kept:
-                remove(file.path)
+                self._lock.lease.remove(file.path)
 
 
 def _take(path: Path) -> Lock:

@@ -5,13 +5,15 @@
   manifest.json      schema version, package versions, device, git commit, time of creation, names of the measures, and the
                      files that were loaded with --load (path, SHA-256, source)
   state.json         status, epoch, seconds, summary numbers
-  metrics/           part-<first epoch>-<last epoch>.parquet; tail, the rows after the newest checkpoint
+  metrics/           part-<first epoch>-<last epoch>.parquet, one per save; joined as rows-<first>-<last>.parquet in a finished run;
+                     tail, the rows after the newest checkpoint
   added/             <measure>.parquet, columns that were measured after training
   checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept permanently)
   lock               held by the process that trains the run
+  lease-<…>/         which process may write the run, for file systems where the lock cannot tell (`lease`)
   .damaged/          damaged files, and later ones, that were moved aside when the run went back to an earlier epoch
 
-Every file but the lock is sealed (`seal`; the tail block by block) under a label that names the run and the file.
+Every file but the lock and the lease is sealed (`seal`; the tail block by block) under a label that names the run and the file.
 """
 
 from __future__ import annotations
@@ -35,11 +37,15 @@ ADDED = "added"
 CHECKPOINTS = "checkpoints"
 LOCK = "lock"
 TAIL = "tail"
+LEASE = "lease-"
+"""How the name of the lease folder begins."""
 ASIDE = ".damaged"
+INDEX = ".index.json"
+"""The index of a folder of runs (`index`)."""
 DRAFT = ".new-"
 """A run folder that is being created has this before its name."""
 
-_PART = re.compile(r"part-(\d+)-(\d+)\.parquet")
+_PART = re.compile(r"(part|rows)-(\d+)-(\d+)\.parquet")
 _CHECKPOINT = re.compile(r"(epoch|kept)-(\d+)\.safetensors")
 
 
@@ -86,10 +92,39 @@ def checkpoint_file(run: Path, epoch: int, kept: bool) -> CheckpointFile:
     return CheckpointFile(epoch, kept, run / CHECKPOINTS / f"{'kept' if kept else 'epoch'}-{epoch:09d}.safetensors")
 
 
+def joined_file(run: Path, first: int, last: int) -> Path:
+    """The file that takes the place of all parts from `first` to `last`."""
+    return run / METRICS / f"rows-{first:09d}-{last:09d}.parquet"
+
+
 def part_files(run: Path) -> list[PartFile]:
-    """All parts of the metric table, in order of epochs. Files with other names are not ours and are left alone."""
+    """All parts of the metric table, in order of epochs, without those that are superseded. Files with other names are not ours and
+    are left alone."""
+    found = _parts(run)
+    return found if not _joined(found) else sorted(set(found) - set(_superseded(found)))
+
+
+def superseded_parts(run: Path) -> list[PartFile]:
+    """Parts whose rows are in a joined file too: their deletion was interrupted, or is yet to come."""
+    return _superseded(_parts(run))
+
+
+def _parts(run: Path) -> list[PartFile]:
     matches = ((_PART.fullmatch(path.name), path) for path in listing(run / METRICS))
-    return sorted(PartFile(int(m[1]), int(m[2]), path) for m, path in matches if m)
+    return sorted(PartFile(int(m[2]), int(m[3]), path) for m, path in matches if m)
+
+
+def _joined(parts: list[PartFile]) -> list[PartFile]:
+    return [part for part in parts if part.path.name.startswith("rows-")]
+
+
+def _superseded(parts: list[PartFile]) -> list[PartFile]:
+    joined = _joined(parts)
+    return [
+        part
+        for part in parts
+        if any(one.path != part.path and one.first <= part.first and part.last <= one.last for one in joined)
+    ]
 
 
 def checkpoint_files(run: Path) -> list[CheckpointFile]:

@@ -1,12 +1,14 @@
-"""One process per run: an advisory lock (flock) on the run's lock file.
+"""One process per run: an advisory lock (flock) on the run's lock file, and a lease (`lease`) beside it.
 
 The kernel releases the lock when its holder exits, for whatever reason, so a killed run is free immediately and there are no
-stale locks. The file contains the holder's process id, for the error message alone.
+stale locks. The file contains the holder's process id, for the error message alone. File systems of clusters may grant the lock on
+each machine separately, or not have it: there the lease decides.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import time
@@ -15,7 +17,10 @@ from pathlib import Path
 from ..errors import BusyError, StoreError
 from .disk import cannot_write
 from .layout import LOCK
+from .lease import Lease, find, is_free, is_living, is_stale
 
+NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+"""Errors of a file system without flock."""
 _ours: set[tuple[int, int]] = set()
 """Device and inode of every lock file that this process holds."""
 
@@ -23,7 +28,8 @@ _ours: set[tuple[int, int]] = set()
 class Lock:
     """A held lock, valid until `release` or the end of the process."""
 
-    def __init__(self, descriptor: int):
+    def __init__(self, descriptor: int, lease: Lease):
+        self.lease = lease
         self._descriptor: int | None = descriptor
         self._file = _identity(descriptor)
         _ours.add(self._file)
@@ -49,9 +55,20 @@ class Lock:
             known = f" (pid {holder})" if holder and holder != str(os.getpid()) else ""
             raise BusyError(f"run {run} is being trained by another process{known}") from None
         except OSError as error:
+            if error.errno not in NO_LOCKS:
+                os.close(descriptor)
+                raise StoreError(f"{path}: cannot be locked ({error.strerror})") from error
+            locked = False
+        else:
+            locked = True
+        if _identity(descriptor) in _ours:  # the lock was granted again
             os.close(descriptor)
-            raise StoreError(f"{path}: cannot be locked ({error.strerror})") from error
-        return cls(descriptor)
+            raise StoreError(f"run {run} is already open in this process")
+        try:
+            return cls(descriptor, Lease.take(folder, run, locked=locked))
+        except BaseException:
+            os.close(descriptor)
+            raise
 
     @property
     def held(self) -> bool:
@@ -76,8 +93,11 @@ class Lock:
     def release(self) -> None:
         if self._descriptor is not None:
             _ours.discard(self._file)
-            os.close(self._descriptor)
-            self._descriptor = None
+            try:
+                self.lease.release()
+            finally:
+                os.close(self._descriptor)
+                self._descriptor = None
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
@@ -85,21 +105,29 @@ def _identity(descriptor: int) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def is_held(folder: Path) -> bool:
-    """Whether some process is training the run in `folder`."""
+def is_held(folder: Path, *, shown: bool = False) -> bool:
+    """Whether some process is training the run in `folder`.
+
+    shown   for display: a run whose last heartbeat was hours ago does not count, although nothing is known of its machine
+    """
     try:
         descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return False
+    locked = False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        locked = True
     except BlockingIOError:
         return True
-    except OSError:  # a file system without locks
-        return False
+    except OSError:
+        pass  # a file system without locks: the lease decides
     finally:
         os.close(descriptor)
-    return False
+    found = find(folder)
+    if found is None or is_free(found) or (shown and is_stale(found)):
+        return False
+    return is_living(found, locked=locked)
 
 
 def _lock_soon(descriptor: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import StoreError
 from .disk import is_temporary, listing, reason, sync_folder
-from .layout import ADDED, ASIDE, CHECKPOINTS, CONFIG, LOCK, MANIFEST, METRICS, STATE
+from .layout import ADDED, ASIDE, CHECKPOINTS, CONFIG, LEASE, LOCK, MANIFEST, METRICS, STATE
 from .lock import Lock, is_held
 
 OURS = {CONFIG, MANIFEST, STATE, METRICS, ADDED, CHECKPOINTS, LOCK, ASIDE}
@@ -34,11 +34,15 @@ def delete_runs(paths: Iterable[Path]) -> int:
 def _check(path: Path) -> None:
     if path.is_symlink() or not path.is_dir():
         raise StoreError(f"{path}: not a folder; nothing was deleted")
-    foreign = sorted(file.name for file in listing(path) if file.name not in OURS and not is_temporary(file))
+    foreign = sorted(file.name for file in listing(path) if not _is_ours(file))
     if foreign:
         raise StoreError(f"{path}: holds {foreign[0]}, which is not part of a run; nothing was deleted")
     if is_held(path):
         raise StoreError(f"run {path.name} is being trained; nothing was deleted")
+
+
+def _is_ours(file: Path) -> bool:
+    return file.name in OURS or file.name.startswith(LEASE) or is_temporary(file)
 
 
 def _delete(path: Path) -> None:

@@ -28,7 +28,6 @@ Row = Mapping[str, "float | int | None"]
 def encode(rows: Sequence[Row], label: str) -> bytes:
     """One part, sealed. Every row has an "epoch"; the other columns are in the order in which they first appear."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     shapes = dict.fromkeys(map(tuple, rows))
     names = dict.fromkeys(["epoch", *chain.from_iterable(shapes)])
@@ -37,9 +36,16 @@ def encode(rows: Sequence[Row], label: str) -> bytes:
         values = dict(zip(next(iter(shapes)), zip(*(row.values() for row in rows), strict=True), strict=True))
     else:
         values = {name: tuple(row.get(name) for row in rows) for name in names}
-    columns = {name: _column(name, values[name]) for name in names}
+    return encode_table(pa.table({name: _column(name, values[name]) for name in names}), label)
+
+
+def encode_table(table: pa.Table, label: str) -> bytes:
+    """A table as one sealed part."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns, metadata={"checksum": BLANK}), sink, compression="zstd")
+    pq.write_table(table.replace_schema_metadata({"checksum": BLANK}), sink, compression="zstd")
     return sealed(sink.getvalue().to_pybytes(), label)
 
 
