@@ -34,6 +34,8 @@ COMMANDS = [
     "audit",
     "probe",
     "rm",
+    "status",
+    "cancel",
 ]
 
 
