@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 # one thread a test worker: two threads each on two cores would be slower
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
 
-.PHONY: demo test test-all test-slurm test-matrix check docs speed clean
+.PHONY: demo test test-all test-slurm test-matrix check docs speed site dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/grokscope demo
@@ -31,27 +31,44 @@ check: $(VENV)/.installed-dev
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m tools.equation_index --check
 	$(BIN)/python -m tools.speed_page --check
+	$(BIN)/python -m tools.readme_page --check
 
 docs: $(VENV)/.installed speed
 	$(BIN)/grokscope claims --markdown -o docs/gallery.html > docs/claims.md
+	$(BIN)/grokscope race --full --markdown > docs/race.md
 	$(BIN)/python -m tools.equation_index
+	$(BIN)/python -m tools.concept_pictures
+	$(BIN)/python -m tools.readme_page
 
 # docs/speed.md and its pictures from results/speed/*.json
 speed: $(VENV)/.installed
 	$(BIN)/python -m tools.speed_page
 
+# the documentation, which works from disk: open site/index.html
+site: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+# wheel and source distribution, into dist/
+dist: $(VENV)/.installed-dev
+	rm -rf dist
+	$(BIN)/python -m build
+
 clean:
-	rm -rf $(VENV) .venv-3.* build dist demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-3.* build dist site demo runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[live]'
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@ $(VENV)/.installed
 
 # transformers, transformer-lens, lightning and the like: only the tests need them

@@ -69,7 +69,7 @@ class Memory:
 
     def __init__(self, saved=None):
         self.saved = saved
-        self.rows, self.saves, self.closed, self.reason = [], [], False, ""
+        self.rows, self.appended, self.saves, self.closed, self.reason = [], [], [], False, ""
 
     def resume(self):
         return self.saved
@@ -78,6 +78,9 @@ class Memory:
         self.rows += rows
         self.saves.append((epoch, status, keep))
         self.saved = (epoch, metadata, tensors)
+
+    def append(self, rows):
+        self.appended += rows
 
     def fail(self, reason):
         self.reason = reason

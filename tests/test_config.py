@@ -174,7 +174,7 @@ def test_defaults_of_a_config_are_not_kept_as_if_somebody_had_chosen_them():
         (["task.frction=0.3"], "task.frction: no such setting. Did you mean task.train_fraction?"),
         (["tsk.p=3"], "tsk: no such setting. Did you mean task?"),
         (["task=parrity"], "task: no task is called 'parrity'. Did you mean parity?"),
-        (["optim=adam"], "optim: no optim is called 'adam'. Did you mean adamw?"),
+        (["optim=adam-w"], "optim: no optim is called 'adam-w'. Did you mean adamw?"),
         (["task.p=many"], "task.p: 'many' is not an integer"),
         (["task.p=7.5"], "task.p: '7.5' is not an integer"),
         (["optim.lr=fast"], "optim.lr: 'fast' is not a number"),

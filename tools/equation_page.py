@@ -98,7 +98,9 @@ def _entry(row: IndexRow) -> list[str]:
 
 
 def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
+    return (
+        text[0].upper() + text[1:] if text[0].isascii() else text
+    )  # α would become a capital alpha, which looks like A
 
 
 def _users(row: IndexRow) -> str:

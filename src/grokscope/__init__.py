@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("MKL_CBWR", "AUTO")  # before MKL's first product; see ops/blas.py
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _HOME = {
     "RunConfig": "config",
     "train": "attach.fleet",
     "train_all": "launch.submit",
+    "search": "searching.api",
     "watch": "attach",
     "load_runs": "store",
     "list_runs": "store",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .errors import GrokscopeError as GrokscopeError
     from .errors import StoreError as StoreError
     from .launch.submit import train_all as train_all
+    from .searching.api import search as search
     from .store import find_run as find_run
     from .store import list_runs as list_runs
     from .store import load_runs as load_runs

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .analysis import DEFAULT, runs_of, verdict_in_words
 from .config import RunConfig
+from .errors import ConfigError
+from .figures.movie import DOTS, animated, frames, save_movie
 from .models.transformer import Transformer
 from .optim.adamw import AdamW
 from .priors.kl import KL
-from .report.runs import build_page, save_picture, table_of
+from .probes import probed
+from .report.pictures import Picture
+from .report.runs import build_page, curves_of, save_picture, table_of
 from .store import RunInfo, save_file
 from .tasks.modular import Modular
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 BASE = RunConfig(
     task=Modular(p=37, distractors=2, alphabet=12, train_fraction=0.7),
@@ -22,6 +29,10 @@ BASE = RunConfig(
     optim=AdamW(lr=1e-2),
     epochs=1500,
 )
+
+KEEP = 25
+"""Epochs between the checkpoints that the movie is made of."""
+FRAMES = 32
 
 ARMS = {
     "no prior": (KL(beta=0.0), "trains on the task alone: it memorises, then waits"),
@@ -46,8 +57,9 @@ class Result:
 
 
 def configs(seeds: Sequence[int]) -> list[RunConfig]:
-    """Every arm with every seed."""
-    return [replace(BASE, prior=prior, seed=seed) for prior, _ in ARMS.values() for seed in seeds]
+    """Every arm with every seed. The first run keeps checkpoints: the page opens with a movie of it."""
+    first, *others = [replace(BASE, prior=prior, seed=seed) for prior, _ in ARMS.values() for seed in seeds]
+    return [replace(first, log=replace(first.log, keep=KEEP)), *others]
 
 
 def write(runs: Sequence[RunInfo], output: Path, *, command: str) -> Result:
@@ -67,6 +79,7 @@ def write(runs: Sequence[RunInfo], output: Path, *, command: str) -> Result:
         f"{BASE.optim.lr:g}, weight decay {BASE.optim.weight_decay:g}, full batch, at most {BASE.epochs} epochs. A run ends "
         f"early once test accuracy has stayed at {BASE.stop.accuracy:.0%} for {BASE.stop.window} epochs.",
     )
+    movie = _movie(runs[0], arms[0])
     built = build_page(
         runs,
         command=command,
@@ -76,8 +89,11 @@ def write(runs: Sequence[RunInfo], output: Path, *, command: str) -> Result:
         meanings={arm: meaning for arm, (_, meaning) in ARMS.items()},
         verdict=verdict.sentences,
         what=what,
+        opening=_opening(movie) if movie else None,
         png=True,
     )
+    if movie:
+        save_movie(movie, output / "movie.gif")
     page = save_file(output / "index.html", built.html)
     for picture in built.pictures:
         save_picture(output, picture)
@@ -87,4 +103,29 @@ def write(runs: Sequence[RunInfo], output: Path, *, command: str) -> Result:
         criterion=DEFAULT.to_dict(),
         page=page,
         runs=table.astype(object).where(table.notna(), None).to_dict("records"),
+    )
+
+
+def _movie(run: RunInfo, arm: str) -> list[Image]:
+    """Frames of a run; none if it has too few checkpoints."""
+    (curves,) = curves_of([run], [arm])
+    try:
+        return frames(curves, probed("attention-map", run), probed("embedding", run), FRAMES)
+    except ConfigError:
+        return []
+
+
+def _opening(movie: Sequence[Image]) -> Picture:
+    width, height = movie[0].size
+    return Picture(
+        name="movie",
+        title="One run without a prior, from memorising to grokking",
+        caption="Left: accuracy on training and test pairs. Middle: where the query looks; blue are the two operands. Right: the "
+        "embeddings of the operands in the plane of their strongest frequency k, coloured by k·n mod p. The network has "
+        "memorised long before attention settles on the operands and the embeddings form a circle.",
+        alt="Animation: training accuracy rises early; much later attention moves to the two operands, the embeddings form a "
+        "circle, and test accuracy rises.",
+        width=width / DOTS,
+        height=height / DOTS,
+        small=animated(movie, "webp"),
     )

@@ -156,3 +156,43 @@ def test_an_id_is_a_function_of_the_settings(tmp_path):
     two = train(steps=1, to=tmp_path / "b", settings={"lr": 1e-3})
     assert one.id == two.id and len(one.id) == 12
     assert [run.problem for run in grokscope.list_runs(tmp_path / "a")] == [""]
+
+
+def test_rows_are_seen_before_they_are_saved(tmp_path, monkeypatch):
+    from grokscope.attach import storing
+    from grokscope.store import Follower
+
+    monkeypatch.setattr(storing, "APPEND_EVERY", -1.0)
+    stored = storing.Stored(tmp_path, {"kind": "watched", "name": "mine"}, device="cpu")
+    row = {"epoch": 1, "seconds": 0.5, "train_loss": 1.0, "train_accuracy": 0.5, "test_accuracy": 0.25}
+    stored.add(row)
+    follower = Follower(stored.path)
+    follower.poll()
+    assert (follower.info.epoch, follower.columns["test_accuracy"].tolist()) == (0, [0.25])
+    stored.add({**row, "epoch": 2})
+    stored.finish()
+    follower.poll()
+    assert (follower.info.epoch, follower.columns["epoch"].tolist()) == (2, [1, 2])
+
+
+def test_pictures_know_the_informative_positions(folder):
+    from grokscope.report.runs import curves_of
+
+    path, scopes = folder
+    (curves,) = curves_of([grokscope.find_run(path, scopes[0].id)], ["mine"])
+    assert list(curves.positions) == [f"position {place}" for place in range(5)] and list(curves.informative) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ({"informative": "positions 0 3", "query": "-1"}, [0, 3]),
+        ({"informative": "positions 0 3", "query": "2"}, []),
+        ({"informative": "a function of the batch", "query": "-1"}, []),
+        ({}, []),
+    ],
+)
+def test_positions_are_known_only_where_they_are_the_same_in_every_sequence(tokens, expected):
+    from grokscope.config.watched import informative_positions
+
+    assert informative_positions({"tokens": tokens}) == expected

@@ -1,14 +1,17 @@
 """Tables, page and picture of a stored measurement."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from grokscope.bench import startup
+from grokscope.bench.entries import REFERENCES, network_of
 from grokscope.bench.figures import cost_growth
-from grokscope.bench.report import as_markdown, as_text, rounded, short, si, tables
+from grokscope.bench.report import GPU_TARGETS, as_markdown, as_text, rounded, short, si, tables
 from grokscope.cli import front
+from grokscope.config import RunConfig
 from tools import speed_page as page
 
 
@@ -31,6 +34,7 @@ POINTS = [
 MEASURED = {
     "command": "grokscope bench --scaling",
     "device": "Some GPU",
+    "network": "default",
     "threads": None,
     "version": "0",
     "torch": "2",
@@ -61,14 +65,37 @@ def test_tables_say_what_was_measured():
     assert ("… kept for the backward pass", "8 MB") in ceilings.rows
     assert ("products of a run-step, tf32", "187 T operations/s at 256 lanes") in ceilings.rows
     assert targets.rows == [
-        ("best lane count: ≥ 100,000 run-steps/s", "60,000", "no"),
-        ("… in TF32: ≥ 50,000", "60,000", "yes"),
-        ("five lanes: ≥ 8,000", "9,000", "yes"),
+        ("TF32: ≥ 60,000 run-steps/s", "60,000", "yes"),
+        ("five lanes: ≥ 15,000 run-steps/s", "9,000", "no"),
+        ("one lane: ≥ 4,500 run-steps/s", "2,000", "no"),
         ("`grokscope --help`: < 0.3 s", "0.20 s", "yes"),
         ("`import grokscope`: < 0.5 s, torch apart", "0.010 s", "yes"),
     ]
     assert growth.rows[1] == ("lanes", "2", "2", "20", "20", "100%")
     assert growth.rows[3] == ("lanes", "8", "8", "out of memory", "", "")
+
+
+def test_only_networks_with_targets_have_them():
+    standard = tables(MEASURED | {"network": "standard"})[2].rows
+    assert standard[:2] == [
+        ("TF32: ≥ 20,000 run-steps/s", "60,000", "yes"),
+        ("five lanes: ≥ 4,000 run-steps/s", "9,000", "yes"),
+    ]
+    other = {key: value for key, value in MEASURED.items() if key != "startup"} | {"network": ""}
+    assert [table.title for table in tables(other)] == ["Run-steps per second", "Limits of the device", "Scaling"]
+
+
+@pytest.mark.parametrize("name", ["default", *REFERENCES])
+def test_networks_with_targets_are_recognised(name: str):
+    config = replace(RunConfig(), **REFERENCES.get(name, {}))
+    assert network_of(config) == name and GPU_TARGETS[name]
+    assert network_of(replace(config, precision="tf32")) == name
+
+
+def test_a_network_is_recognised_with_any_norm_and_not_with_other_sizes():
+    standard = replace(RunConfig(), **REFERENCES["standard"])
+    assert network_of(replace(standard, model=replace(standard.model, norm="both"))) == "standard"
+    assert network_of(replace(standard, model=replace(standard.model, d=64))) == ""
 
 
 def test_targets_of_a_cpu():
@@ -108,7 +135,7 @@ def test_numbers_and_renderings():
     assert as_markdown(table).splitlines()[2:5] == [
         "|  | measured | met |",
         "|---|---|---|",
-        "| best lane count: ≥ 100,000 run-steps/s | 60,000 | no |",
+        "| TF32: ≥ 60,000 run-steps/s | 60,000 | yes |",
     ]
     lines = as_text(table).splitlines()
     assert lines[2].split() == ["measured", "met"]

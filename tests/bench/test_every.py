@@ -23,6 +23,8 @@ def test_the_registries_are_walked():
     found = {entry.name: entry for entry in entries(BASE)}
     assert not [entry.problem for entry in found.values() if entry.problem]
     for component, registry in COMPONENTS.items():
+        if component == "do":  # interventions have no counterpart in a plain loop
+            continue
         default = getattr(BASE, component).kind
         for kind in registry.entries():
             assert f"{component}={kind}" in found or kind == default, (component, kind)

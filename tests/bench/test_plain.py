@@ -14,6 +14,7 @@ from grokscope.bench.plain import PlainLoop, plain_networks
 from grokscope.bench.plain.transformer import PlainTransformer
 from grokscope.bench.verify import DifferentNetworkError, check_same_network, differences
 from grokscope.config import Log, RunConfig
+from grokscope.errors import ConfigError
 from grokscope.models import models
 from grokscope.models.lstm import LSTM
 from grokscope.models.mlp import MLP
@@ -194,3 +195,11 @@ def test_models_with_other_parts_have_plain_networks_too(name):
     config = replace(BASE, model=model, task=task, prior=KL(beta=0.0)).check()
     assert plain_networks.get(model.kind).supports(model)
     check_same_network(config, CPU, loaded(config, [0], CPU, None), None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"), [({"do": {"kind": "gradient"}}, "do"), ({"branch": {"run": "abc"}}, "branch.run")]
+)
+def test_interventions_are_not_timed(settings, field):
+    with pytest.raises(ConfigError, match=f"^{field}: a plain loop has no interventions"):
+        PlainLoop(RunConfig.from_dict(settings), torch.device("cpu"))

@@ -18,14 +18,20 @@ TINY = [
 
 
 COMMANDS = [
+    "branch",
+    "forecast",
     "check",
     "measure",
     "demo",
     "train",
     "sweep",
+    "search",
+    "race",
     "runs",
     "show",
     "report",
+    "live",
+    "plot",
     "list",
     "bench",
     "reproduce",
@@ -299,9 +305,10 @@ def test_demo_end_to_end(run, tmp_path, monkeypatch):
     page = (tmp_path / "demo" / "index.html").read_text()
     assert "mod 7" in page
     assert sorted(p.suffix for p in (tmp_path / "demo").glob("accuracy.*")) == [".png", ".svg"]
-    code, out, _ = run("demo", "--seeds", "2", "-o", tmp_path / "demo")
+    code, out, err = run("demo", "--seeds", "2", "-o", tmp_path / "demo")
     assert code == 0
     assert "page:" in out
+    assert f"to watch it in the browser: grokscope live --runs {tmp_path / 'demo' / 'runs'}\n" in err
 
 
 def test_a_ticket_from_the_command_line(run, tmp_path):

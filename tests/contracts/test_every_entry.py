@@ -11,6 +11,7 @@ from grokscope.describe import entry, field_docs
 from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
 from grokscope.fleet.program import Program
+from grokscope.interventions import Branch
 from grokscope.measures import measures
 from grokscope.models.mlp import MLP
 from grokscope.models.transformer import Transformer
@@ -65,6 +66,10 @@ def config_with(component, kind):
     if component == "ticket":
         cls = COMPONENTS[component].get(kind)
         return replace(BASE, ticket=cls(run="teacher") if issubclass(cls, FromRun) else cls())
+    if component == "do":
+        cls = COMPONENTS[component].get(kind)
+        settings = {"run": "donor"} if "run" in _fields(cls) else {}
+        return replace(BASE, do=cls(**settings), branch=Branch(run="parent"))
     if component == "model":
         cls = COMPONENTS[component].get(kind)
         model = cls(**{name: size for name, size in NARROW.items() if name in _fields(cls)})

@@ -164,3 +164,20 @@ def test_the_example_claim_is_one():
     claim = eval(code, {**vars(base), **vars(clocks), **vars(rules)})
     assert claim.name == "accelerates" and rule_hash(claim)
     assert isinstance(claim.rule.rule, rules.Sooner)
+
+
+def test_the_example_method_races(tmp_path):
+    page = DOCS / "adding-a-method.md"
+    (code,) = blocks(page, "python")
+    (tmp_path / "my_method.py").write_text(code, encoding="utf-8")
+    lines = commands(page)
+    small = ["--draws", "2", "--seeds", "1", "--device", "cpu", "--json"]
+    calls = [
+        lines[0][1:],
+        *([*words[3:], *small] for words in lines[1:]),
+    ]  # one process: the file is loaded by the first only
+    listed, raced, shown = run(calls, tmp_path)
+    assert listed == "memory\n    AdamW whose mean of gradients has a tuned memory.\n"
+    rows = json.loads(raced)["tracks"][0]["rows"]
+    assert {row["method"] for row in rows} == {"adamw", "memory"} and json.loads(shown)["tracks"][0]["rows"] == rows
+    assert all(row["tuning_steps"] > 0 for row in rows)

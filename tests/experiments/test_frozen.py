@@ -79,6 +79,16 @@ def test_a_field_added_later_changes_no_hash():
     assert hashed(Fewer("a")) == hashed(More("a")) != hashed(More("a", 4))
 
 
+def test_a_commit_that_is_named_comes_first(monkeypatch):
+    from grokscope.experiments import frozen
+
+    monkeypatch.setattr(frozen, "git", lambda *command: "of the checkout")
+    monkeypatch.delenv(frozen.VARIABLE, raising=False)
+    assert current_commit().startswith("of the checkout")
+    monkeypatch.setenv(frozen.VARIABLE, "abc")
+    assert current_commit() == "abc"
+
+
 def test_commits(monkeypatch, tmp_path):
     from grokscope.experiments import frozen
 

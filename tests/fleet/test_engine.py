@@ -228,3 +228,37 @@ def test_saving_that_takes_long_is_done_less_often(tiny, memory, monkeypatch):
     job = Job(config=replace(tiny, epochs=100, log=Log(every=1)), sink=Slow())
     Fleet([job], lanes=1, device=CPU, save_every=4.0, progress=Tick()).run()
     assert [epoch for epoch, _, _ in job.sink.saves] == [4, 45, 86, 100]
+
+
+def test_rows_are_shown_before_they_are_saved_and_in_order(tiny, memory, io_threads, monkeypatch):
+    monkeypatch.setattr("grokscope.fleet.engine._APPEND_EVERY", 0.0)
+    monkeypatch.setattr("grokscope.fleet.engine._APPENDING", math.inf)
+    seen = []
+
+    class Watched(memory):
+        def append(self, rows):
+            super().append(rows)
+            seen.append((len(self.appended), len(self.saves)))
+
+    job = Job(config=replace(tiny, epochs=12, log=Log(every=3)), sink=Watched())
+    Fleet([job], lanes=1, device=CPU, save_every=math.inf).run()
+    assert seen == [(1, 0), (2, 0), (3, 0), (4, 0)]  # the last row is saved at once
+    assert [row["epoch"] for row in job.sink.appended] == [0, 3, 6, 9]
+    assert job.sink.rows[:4] == job.sink.appended
+
+
+def test_rows_are_not_shown_more_often_than_the_bound_and_none_is_lost(tiny, memory, monkeypatch):
+    clock = iter(range(10**6))
+    monkeypatch.setattr("grokscope.fleet.engine.time.monotonic", lambda: 0.01 * next(clock))
+    monkeypatch.setattr("grokscope.fleet.engine._APPEND_EVERY", 0.5)
+    batches = []
+
+    class Watched(memory):
+        def append(self, rows):
+            batches.append([row["epoch"] for row in rows])
+
+    job = Job(config=replace(tiny, epochs=200, log=Log(every=1)), sink=Watched())
+    Fleet([job], lanes=1, device=CPU, save_every=math.inf).run()
+    shown = [epoch for batch in batches for epoch in batch]
+    assert 2 < len(batches) < 50
+    assert shown == list(range(len(shown)))

@@ -55,8 +55,8 @@ def by_hand(config):
     weights = {name: w[0].detach().clone().requires_grad_() for name, w in program.weights.items()}
     hyper = {name: torch.tensor(value) for name, value in hyper_of(config).items()}
     start = torch.tensor(0)
-    _, beta = objective.scheduled(hyper, start)
-    loss = objective.loss(weights, hyper, batch, beta, start, torch.tensor(config.seed))
+    rates = objective.scheduled(hyper, start)
+    loss = objective.loss(weights, hyper, batch, rates.prior, rates.data, start, torch.tensor(config.seed))
     return loss.detach(), torch.autograd.grad(loss, list(weights.values()))
 
 
@@ -83,11 +83,11 @@ def test_loss_and_every_gradient_are_those_of_the_plain_run(tiny, model, prior):
     loss, gradients = both(config)
     program = stacked([config, replace(config, seed=5)])
     program._look_ahead()
-    _, beta = program._scheduled()
+    rates = program._scheduled()
     vmapped = torch.func.vmap(program.objective.loss)
-    total = vmapped(program.weights, program.hyper, program.train, beta, program.step, program.seed)
+    total = vmapped(program.weights, program.hyper, program.train, rates.prior, rates.data, program.step, program.seed)
     torch.testing.assert_close(total[0], loss)
-    for of, factors in (program._objective(program.train, beta), ([total], [torch.ones_like(total)])):
+    for of, factors in (program._objective(program.train, rates), ([total], [torch.ones_like(total)])):
         found = torch.autograd.grad(of, list(program.weights.values()), factors)
         for name, own, plain in zip(program.weights, found, gradients, strict=True):
             torch.testing.assert_close(

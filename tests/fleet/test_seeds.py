@@ -9,6 +9,7 @@ from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
 from grokscope.fleet.program import Program
 from grokscope.fleet.start import initial_weights
+from grokscope.interventions import Rates
 from grokscope.models import models
 from grokscope.optim.noise import Noise
 from grokscope.tasks.parity import Parity
@@ -44,7 +45,7 @@ def order_of(config, epochs=2):
 def noise_of(config):
     """The loss of the first step with noise on the weights."""
     program = loaded(replace(config, noise=Noise(weights=0.3)))
-    (total,), _ = program._objective(program._batch(), torch.zeros(1))
+    (total,), _ = program._objective(program._batch(), Rates(*torch.zeros(4, 1)))
     return [total.detach()]
 
 

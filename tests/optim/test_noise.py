@@ -154,7 +154,7 @@ def test_the_loss_is_that_of_the_noisy_weights_and_the_weights_stay(tiny):
     weights = {name: weight[0].detach() for name, weight in program.weights.items()}
     batch = {name: tensor[0] for name, tensor in program.train.items()}
     hyper = {name: torch.tensor(value) for name, value in hyper_of(config).items()}
-    rest = torch.tensor(0.3), torch.tensor(4), torch.tensor(7)
+    rest = torch.tensor(0.3), torch.tensor(1.0), torch.tensor(4), torch.tensor(7)
     noisy = Objective(config, CPU).loss(weights, hyper, batch, *rest)
     moved = config.noise.weights_now(weights, key(seed=7, step=4))
     torch.testing.assert_close(noisy, Objective(tiny, CPU).loss(moved, hyper, batch, *rest))

@@ -19,11 +19,11 @@ IMPOSSIBLE: list[tuple[str, str, Any]] = [
     *[(name, field, -0.1) for name in sorted(optimizers.entries()) for field in ("weight_decay", "warmup", "clip")],
     *[
         (name, field, value)
-        for name in ("adamw", "lion", "muon")
+        for name in ("adam", "adamw", "lion", "muon")
         for field in ("beta1", "beta2")
         for value in (-0.1, 1.0)
     ],
-    *[(name, "momentum", value) for name in ("sgd", "muon") for value in (-0.1, 1.0)],
+    *[(name, "momentum", value) for name in ("egd", "sgd", "muon") for value in (-0.1, 1.0)],
     ("adamw", "eps", 0.0),
     ("muon", "adam_lr", 0.0),
     ("grokfast-ema", "alpha", 1.0),
@@ -67,14 +67,14 @@ def test_lane_fields_are_numbers_of_the_class(name: str) -> None:
 
 
 def test_the_room_holds_what_it_promises() -> None:
-    assert set(optimizers.entries()) == {"adamw", "lion", "muon", "sgd"}
+    assert set(optimizers.entries()) == {"adam", "adamw", "egd", "lion", "muon", "sgd"}
     assert set(filters.entries()) == {"none", "grokfast-ema", "grokfast-ma", "orthograd"}
     assert set(losses.entries()) == {"cross_entropy", "mse", "stablemax"}
 
 
 def test_an_unknown_name_names_the_nearest() -> None:
     with pytest.raises(ConfigError, match="Did you mean adamw"):
-        optimizers.get("adam")
+        optimizers.get("adam-w")
     with pytest.raises(ConfigError, match="Did you mean grokfast-ema"):
         filters.get("grokfast_ema")
     with pytest.raises(ConfigError, match="Did you mean cross_entropy"):

@@ -53,6 +53,23 @@ def test_find_by_id_or_its_beginning(runs: Path) -> None:
     assert find_run(runs, "c0").id == "c0"
 
 
+def test_a_whole_id_is_found_without_listing_the_folder(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [run.id for run in list_runs(runs)]
+
+    def scandir(path: object) -> None:
+        raise AssertionError("the folder was listed")
+
+    monkeypatch.setattr("os.scandir", scandir)
+    assert [find_run(runs, id).id for id in ids] == ids
+
+
+@pytest.mark.parametrize("path", ["../{folder}/{id}", "./{id}", "{id}/../{id}"])
+def test_an_id_is_a_name_and_no_path(runs: Path, path: str) -> None:
+    id = list_runs(runs)[0].id
+    with pytest.raises(StoreError, match="no run in"):
+        find_run(runs, path.format(folder=runs.name, id=id))
+
+
 def test_an_ambiguous_beginning(runs: Path) -> None:
     with pytest.raises(StoreError, match=r"^2 runs in \S+ begin with 'c0': c0de, c0ffee$"):
         find_run(runs, "c0")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from ..store import RunFolder, RunInfo, delete_runs, is_held, read_run
 
 SAVE_EVERY = 20.0
 """Seconds between saves, as in a fleet."""
+APPEND_EVERY = 0.5
+"""Least seconds between two appends of rows for those who watch."""
 
 Row = dict[str, float]
 
@@ -36,11 +39,18 @@ class Stored:
         self.folder = RunFolder.create_or_open(runs, self.id, config, device=device)
         self._unsaved: list[Row] = []
         self._history: list[Row] = []
-        self._saved_at = time.monotonic()
+        self._unseen: list[Row] = []
+        self._appended_at = self._saved_at = time.monotonic()
 
     def add(self, row: Row) -> None:
         self._unsaved.append(row)
-        if time.monotonic() - self._saved_at > SAVE_EVERY:
+        self._unseen.append(row)
+        now = time.monotonic()
+        if now - self._appended_at > APPEND_EVERY:
+            self._unseen, rows, self._appended_at = [], self._unseen, now
+            with suppress(OSError):  # the next save names the problem
+                self.folder.append(rows)
+        if now - self._saved_at > SAVE_EVERY:
             self.save()
 
     def save(self, status: str = "running") -> None:

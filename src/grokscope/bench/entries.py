@@ -54,6 +54,18 @@ REFERENCES: Mapping[str, dict[str, Any]] = {
 """Networks of the field: one layer with four heads (Nanda et al. 2023), two layers in batches (Power et al. 2022), and the MLP of
 grokking tickets."""
 
+
+def network_of(config: RunConfig) -> str:
+    """The name of a network whose speed has a target, with any norm: default or one of `REFERENCES`; empty for another run."""
+    model = config.model
+    plain = replace(model, norm="none") if isinstance(model, Transformer) else model
+    own = replace(config, model=plain)
+    for name, settings in {"default": {}, **REFERENCES}.items():
+        if own == replace(RunConfig(precision=config.precision), **settings):
+            return name if name != "default" or plain == model else ""
+    return ""
+
+
 SIZES: Mapping[str, dict[str, Any]] = {"heads": {"heads": 4}, "layers": {"layers": 2, "scope": "causal"}}
 """Settings of the default model that are numbers but change how it is computed."""
 ALONGSIDE: Mapping[str, dict[str, Any]] = {"norm_kind": {"norm": "both"}}

@@ -111,13 +111,13 @@ class Step(NamedTuple):
 def first_step(program: Program) -> Step:
     """Batch, loss and gradients of the next step, from the very functions that training calls; nothing is changed."""
     batch = program._batch()
-    _, beta = vmap(program.objective.scheduled)(program.hyper, program.step)
+    rates = vmap(program.objective.scheduled)(program.hyper, program.step)
     with products_in(program.config.precision, program.device):
-        of, factors = program._objective(batch, beta)
+        of, factors = program._objective(batch, rates)
         weights = list(program.weights.values())
         gradients = torch.autograd.grad(of, weights, factors, allow_unused=True, materialize_grads=True)
         losses = program._each_run(program.objective.loss)
-        arguments = (program.weights, program.hyper, batch, beta, program.step, program.seed)
+        arguments = (program.weights, program.hyper, batch, rates.prior, rates.data, program.step, program.seed)
         loss = losses(*arguments).detach()[0]
     first = {name: tensor[0] for name, tensor in batch.items()}
     own = {name: gradient[0] for name, gradient in zip(program.weights, gradients, strict=True)}

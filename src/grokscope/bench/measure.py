@@ -12,6 +12,7 @@ import torch
 from ..config import RunConfig
 from ..ops.devices import device_name
 from .ceilings import copy_rate, products_seconds, square_rate
+from .entries import network_of
 from .fleet import FleetLoop, fastest_window, free, loaded, out_of_memory
 from .plain import PlainLoop
 from .trace import Cost, Product, step_cost
@@ -84,6 +85,7 @@ def bench(
             row |= {"ratio": row["run_steps_per_s"] / plain_rate, "of_limit": row["run_steps_per_s"] / row["limit"]}
     return {
         **machine(device),
+        "network": network_of(config),
         "plain_run_steps_per_s": plain_rate,
         "plain_loop": loop.label,
         "counts": counted,

@@ -14,6 +14,8 @@ from ..loading import error_lines
 from .app import app
 from .front import COMMANDS, register
 
+COMPLETE = "_GROKSCOPE_COMPLETE"
+"""Set by the shell when it asks what can come next; the words of the command line are then in COMP_WORDS."""
 NO_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of a standard output that is full, broken or closed."""
 
@@ -22,7 +24,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command. An error that a user can correct is one line on stderr and exit code 2; an error in a file of the user's
     own is three lines: the place, the line of code, the error. Output that cannot be written is one line and exit code 1.
     GROKSCOPE_TRACEBACK=1 shows whole tracebacks instead."""
-    register(sys.argv[1:] if arguments is None else arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    register(COMMANDS if COMPLETE in os.environ else words)
     try:
         code = app(args=arguments, standalone_mode=False)
         if sys.stdout is not None:  # None if it was closed by the caller

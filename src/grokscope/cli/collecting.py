@@ -130,9 +130,12 @@ class Collector:
 
 
 def _begin(files: list[Path]) -> None:
-    """In a process that collects: the user's own entries, and nothing on a GPU."""
+    """In a process that collects: the user's own entries, one core, and nothing on a GPU."""
+    import torch
+
     from ..loading import load_file
 
+    torch.set_num_threads(1)  # training needs the other cores
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that trains decides
     for file in files:

@@ -20,6 +20,13 @@ COMMANDS = {
     "demo": ("work", "Three runs side by side: one that waits, one that is told where to look, one that is misled."),
     "train": ("work", "Train one configuration with several seeds, side by side."),
     "sweep": ("work", "Train every point of a grid, packed into fleets."),
+    "search": ("search", "Find which tokens matter: race hypotheses about them, and train on with the one that holds."),
+    "race": ("race", "Race accelerators of grokking under equal budgets, and print a leaderboard with intervals."),
+    "branch": ("branch", "Start new runs from checkpoints of stored ones, with something changed in mid-training."),
+    "forecast": (
+        "forecast",
+        "Forecast whether and when runs will generalise, from what is known on their plateau; score the predictors.",
+    ),
     "status": (
         "status",
         "Show what trains where: jobs of clusters, runs in training with their host, progress, speed and estimated end.",
@@ -30,9 +37,17 @@ COMMANDS = {
     ),
     "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
+    "plot": (
+        "plot",
+        "Draw one figure of runs as SVG and PNG: curves, attention maps, embeddings in their Fourier planes, masks; or a movie.",
+    ),
     "report": (
         "look",
         "Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.",
+    ),
+    "live": (
+        "live",
+        "Watch runs in the browser while they train: curves, phases, attention, speed and time left.",
     ),
     "rm": (
         "remove",

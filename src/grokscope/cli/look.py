@@ -31,9 +31,17 @@ COMPONENTS = {
     "filters": "optim",
     "losses": "optim",
     "tickets": "tickets",
+    "interventions": "interventions",
+    "predictors": "forecast",
     "measures": "measures",
     "probes": "probes",
     "figures": "figures",
+    "supports": "supports",
+    "proposals": "searching.proposals",
+    "schedules": "searching.schedules",
+    "rivals": "searching.rivals",
+    "accelerators": "race",
+    "tracks": "race",
 }
 """Where the registry of each component is."""
 PARTS = {
@@ -199,8 +207,9 @@ def list_(
         str,
         typer.Argument(
             metavar="COMPONENT",
-            help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes, figures; or a part of the "
-            "transformer: attentions, positions, norms, mlps, readouts.",
+            help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes, figures; a part of the "
+            "transformer: attentions, positions, norms, mlps, readouts; of a search: supports, proposals, schedules, rivals; "
+            "of a race: accelerators, tracks.",
         ),
     ],
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this entry.")] = None,
@@ -216,7 +225,7 @@ def list_(
         registry = getattr(importlib.import_module("grokscope.models.parts"), name_in_parts)
     elif component in COMPONENTS:
         registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[component]}"), component)
-        prefix = registry.field
+        prefix = f"search.{registry.field}" if "searching" in COMPONENTS[component] else registry.field
     else:
         raise ConfigError("list", f"unknown component {component!r}. {nearest(component, [*COMPONENTS, *PARTS])}")
     entries = {name: registry.get(name)} if name else registry.entries()

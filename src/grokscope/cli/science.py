@@ -32,7 +32,7 @@ Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Directo
 Asked = list[tuple[str, "RunConfig"]]
 """Arms and their runs."""
 
-PRICING = 1.0
+PRICING: dict[Scale, float] = {"full": 0.5, "quick": 0.2}
 """Seconds for which the steps of an arm are timed."""
 
 
@@ -92,8 +92,9 @@ def reproduce(
     from ..store.results import load_results, save_results
     from .session import print_stats
 
-    chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     scale: Scale = "full" if full else "quick"
+    chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
+    chosen = _prepared(chosen, results, scale, skip=every)
     sets = parse_sets(settings)
     place = parse_place(on, sets)
     if sets:
@@ -112,13 +113,13 @@ def reproduce(
     # one step of every arm of a priced experiment is timed, on a device that does nothing else
     beside = {} if again else {one.name: asked[one.name] for one in chosen if not one.priced}
     with collector.watching(beside):
-        stored = _train(everything, place, runs, device, lanes, again, quiet or as_json, spent_on)
+        stored = train_arms(everything, place, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
     rows, drawn, finished = [], [], []
     for experiment in chosen:
         kept = load_results(results, experiment.name, scale) if collector.has(experiment.name) else None
         if kept is None:
-            kept = _collect(experiment, scale, asked[experiment.name], stored, device)
+            kept = collect_arms(experiment, scale, asked[experiment.name], stored, device)
             if kept is None:
                 print(f"{experiment.name}: no run could be trained", file=sys.stderr)
                 continue
@@ -142,6 +143,19 @@ def reproduce(
     )
 
 
+def _prepared(chosen: Sequence[Experiment], results: Path, scale: Scale, skip: bool) -> list[Experiment]:
+    """The experiments with settings that were found by tuning; with `skip`, those without are named and left out."""
+    found = []
+    for experiment in chosen:
+        try:
+            found.append(experiment.prepare(experiment, results, scale) if experiment.prepare else experiment)
+        except ConfigError as error:
+            if not skip:
+                raise
+            print(f"skipped {error}", file=sys.stderr)
+    return found
+
+
 def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
     """Whether the data of all its tasks are installed; if not, print what is missing."""
     try:
@@ -153,9 +167,9 @@ def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
     return True
 
 
-def _train(
+def train_arms(
     asked: Asked,
-    place: Executor,
+    place: Executor | None,
     runs: Path,
     device: str,
     lanes: int | None,
@@ -202,7 +216,7 @@ def _steps(asked: Asked, runs: Path) -> int:
     return sum(read_run(runs / id).epoch * c.steps_per_epoch for id, c in configs.items() if (runs / id).exists())
 
 
-def _collect(
+def collect_arms(
     experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str
 ) -> Stored | None:
     """The results of one experiment; None if none of its runs could be trained."""
@@ -212,11 +226,13 @@ def _collect(
     kept = collected(experiment, scale, [arm for arm, _ in asked], own)
     if experiment.priced:
         trained = [(arm, config) for arm, config in asked if config.id in stored]
-        kept = kept._replace(runs=_price(kept.runs, trained, device))
+        kept = kept._replace(runs=_price(kept.runs, trained, device, PRICING[scale]))
+    if experiment.counted:
+        kept = kept._replace(runs=_count(kept.runs, asked))
     return kept
 
 
-def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
+def _price(table: pd.DataFrame, asked: Asked, device: str, seconds: float) -> pd.DataFrame:
     """Add the time that each run would have taken alone on the device, estimated from a few epochs of each arm."""
     from ..bench.fleet import FleetLoop, seconds_per_epoch
     from ..experiments.collect import priced
@@ -224,7 +240,16 @@ def _price(table: pd.DataFrame, asked: Asked, device: str) -> pd.DataFrame:
 
     place = resolve_device(device)
     first = dict(reversed(asked)).items()  # the first seed of each arm
-    return priced(table, {arm: seconds_per_epoch(FleetLoop(config, 1, place), PRICING) for arm, config in first})
+    return priced(table, {arm: seconds_per_epoch(FleetLoop(config, 1, place), seconds) for arm, config in first})
+
+
+def _count(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Add the operations of an epoch: those of the matrix products of one step, traced on the CPU."""
+    from ..bench.trace import step_cost
+    from ..experiments.collect import counted
+
+    first = dict(reversed(asked)).items()  # the first seed of each arm
+    return counted(table, {arm: 2.0 * step_cost(own).multiply_adds * own.steps_per_epoch for arm, own in first})
 
 
 @app.command()

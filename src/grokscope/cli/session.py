@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -75,6 +75,25 @@ def train_and_show(
     if added := measure_finished(finished):
         print(summary(added), file=sys.stderr)
     return trained
+
+
+def stage_trainer(
+    place: Executor, runs: Path, device: str, lanes: int | None, show: bool, stats: TrainingStats
+) -> Callable[[Sequence[RunConfig], Sequence[str]], list[RunInfo]]:
+    """A function that trains candidates to the next stage of a search, given with their names; with a live display, if `show`."""
+    from ..launch.submit import train_all
+    from ..searching.api import quiet_stages
+    from .progress import Display
+
+    how: dict[str, Any] = {"on": place, "runs": runs, "device": device, "lanes": lanes, "stats": stats}
+
+    def train(configs: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
+        if not show or not place.in_process(device):
+            return train_all(configs, notify=quiet_stages, quiet=not show, **how)
+        with Display(configs, names) as display:
+            return train_all(configs, progress=display, notify=quiet_stages, **how)
+
+    return train
 
 
 def print_stats(stats: TrainingStats, as_json: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,6 +56,8 @@ def demo(
     chosen = parse_seeds(seeds)
     configs = show.configs(chosen)
     conditions = [arm for arm in show.ARMS for _ in chosen]
+    if not (quiet or as_json):
+        print(f"to watch it in the browser: {shlex.join(['grokscope', 'live', '--runs', str(runs)])}", file=sys.stderr)
     stored = train_and_show(
         configs,
         runs=runs,
@@ -127,7 +131,7 @@ def train(
     place = parse_place(on, sets)
     config = read_config(file, chosen | sets)
     configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
-    _train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or ())
+    train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or ())
 
 
 @app.command()
@@ -164,10 +168,10 @@ def sweep(
     sets = parse_sets(settings)
     place = parse_place(on, sets)
     configs = read_grid(file, sets, parse_seeds(seeds) if seeds else None)
-    _train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or ())
+    train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or ())
 
 
-def _train_and_report(
+def train_and_report(
     configs: Sequence[RunConfig],
     place: Executor,
     runs: Path,
@@ -178,6 +182,7 @@ def _train_and_report(
     as_json: bool,
     track: Sequence[str],
 ) -> None:
+    """Train, and print a table of the runs."""
     from ..fleet import TrainingStats
     from .run_table import as_objects, table_of_runs
 

@@ -1,12 +1,13 @@
-"""Runs that refer to other runs: a teacher, the origin of a ticket."""
+"""Runs that refer to other runs: a teacher, the parent of a branch, the origin of a ticket or a transplant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from .run import RunConfig
 
-REFERENCES = (("prior", "teacher"), ("ticket", "run"))
+REFERENCES = ("prior.teacher", "ticket.run", "branch.run", "do.run", "do.first.run", "do.second.run")
 """Settings that name another run."""
 
 
@@ -29,6 +30,13 @@ def in_stages(configs: Iterable[RunConfig]) -> list[list[RunConfig]]:
 
 
 def origins(config: RunConfig) -> set[str]:
-    """The runs that this one refers to: its teacher, and where its ticket comes from."""
-    named = (getattr(getattr(config, part), field_, "") for part, field_ in REFERENCES)
-    return {run for run in named if run}
+    """The runs that this one refers to: its teacher, its parent, where its ticket or a transplant comes from."""
+    return {run for setting in REFERENCES if (run := referred(config, setting))}
+
+
+def referred(config: RunConfig, setting: str) -> str:
+    """The run that a setting names; empty if it names none, or there is no such setting."""
+    found: Any = config
+    for name in setting.split("."):
+        found = getattr(found, name, "")
+    return found if isinstance(found, str) else ""

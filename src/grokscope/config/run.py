@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import ConfigError, StoreError, within
+from ..interventions import Branch, Intervention, interventions
+from ..interventions.base import NoIntervention
 from ..models import Model, models
 from ..models.transformer import Transformer
 from ..optim import Filter, Optimizer, filters, losses, optimizers
@@ -46,6 +48,8 @@ class RunConfig(Settings):
     constraint: Constraints = group(Constraints)
     ticket: Ticket = component(tickets, NoTicket)
     noise: Noise = group(Noise, since=2)
+    branch: Branch = group(Branch, since=2)
+    do: Intervention = component(interventions, NoIntervention, since=2)
     epochs: int = 10_000
     """Last epoch."""
     batch_size: int = 0
@@ -78,6 +82,12 @@ class RunConfig(Settings):
             self._check_constraint()
         with within("ticket"):
             self._check_ticket()
+        with within("do"):
+            branched = self.branch.run != "" or not self.do.needs_branch
+            require(
+                branched, "kind", f"{self.do.kind} needs a run to branch from: set branch.run, or use grokscope branch"
+            )
+            self.do.check_run(self)
         losses.get(self.loss)
         with within("noise"):
             classes = not self.task.shape.regression
@@ -104,7 +114,8 @@ class RunConfig(Settings):
     def _check_prior(self) -> None:
         if self.prior.beta > 0:
             require(self.model.has_attention, "beta", f"model {self.model.kind} has no attention to guide")
-            require(self.task.knows_informative, "beta", f"task {self.task.kind} has no informative-token labels")
+            known = self.task.knows_informative or not self.prior.needs_informative
+            require(known, "beta", f"task {self.task.kind} has no informative-token labels")
         if self.model.has_attention:
             self.prior.check_task(self.task)
 

@@ -43,3 +43,10 @@ def watched_id(plain: Mapping[str, Any]) -> str:
     """Twelve hex digits of a hash of the settings; when rows are made does not count."""
     counted = {name: value for name, value in plain.items() if name != "log"}
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def informative_positions(plain: Mapping[str, Any]) -> list[int]:
+    """The informative positions, where they are the same in every sequence and the query is the last; otherwise none."""
+    tokens = plain.get("tokens", {})
+    word, *places = str(tokens.get("informative", "")).split() or [""]
+    return [int(place) for place in places] if word == "positions" and str(tokens.get("query")) == "-1" else []

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from ..config import RunConfig, merge, nested
-from ..config.references import REFERENCES
+from ..config.references import REFERENCES, referred
 from ..errors import ConfigError, nearest
 from ..limits import check_count
 from ..registry import import_tree
 from ..settings import require
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..figures.registry import Draw
     from .settle import Rule
 
@@ -177,6 +179,10 @@ class Experiment:
     """What of the settings is not the authors', in one sentence."""
     priced: bool = False
     """Also time one step of every arm, so that arms can be compared in seconds."""
+    counted: bool = False
+    """Also count the operations of one step of every arm (`flops_per_epoch`)."""
+    prepare: Callable[[Experiment, Path, Scale], Experiment] | None = None
+    """Where settings of the arms are found by tuning: the experiment with those stored in a folder of results."""
 
     def arms_at(self, scale: Scale) -> dict[str, Overrides]:
         """The arms that are run at a scale."""
@@ -211,14 +217,12 @@ class Experiment:
     def _named(config: RunConfig, earlier: Mapping[tuple[str, int], RunConfig], seeds: int) -> RunConfig:
         """With every reference "@arm" (a teacher, the origin of a ticket) replaced by the id of that arm's run with the same
         seed, and "@@arm" by that of its run with the next seed (after the last comes the first); the arm must come earlier."""
-        for part, field_ in REFERENCES:
-            settings = getattr(config, part)
-            name = getattr(settings, field_, "")
+        for setting in REFERENCES:
+            name = referred(config, setting)
             if name.startswith("@"):
                 shift = 1 if name.startswith("@@") else 0
-                require(shift < seeds, f"{part}.{field_}", f"{name} needs two seeds or more")
-                named = replace(settings, **{field_: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
-                config = replace(config, **{part: named})
+                require(shift < seeds, setting, f"{name} needs two seeds or more")
+                config = config.with_values({setting: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
         return config
 
 

@@ -32,7 +32,7 @@ def disagreements(ledger: Ledger, rows: Sequence[dict[str, Any]], root: Path) ->
 
 def _written(root: Path) -> list[Path]:
     """Pages written by hand."""
-    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     return [page for page in pages if page.exists() and page.name != "claims.md"]
 
 

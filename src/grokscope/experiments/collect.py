@@ -100,15 +100,17 @@ def _probed(name: str, run: RunInfo) -> pd.DataFrame:
 
 def _paid(run: RunInfo, metrics: pd.DataFrame) -> dict[str, float]:
     """Optimizer steps of a run, and its share of the seconds that its fleet spent on them."""
-    steps = metrics["epoch"].diff() * read_stored(run.config, run.id).steps_per_epoch
-    return {"steps": int(steps.sum()), "step_seconds": float((steps * metrics["seconds_per_step"]).sum())}
+    own = metrics[metrics["epoch"] >= run.manifest.get("parent", {}).get("epoch", 0)]  # before it, the parent's
+    steps = own["epoch"].diff() * read_stored(run.config, run.id).steps_per_epoch
+    return {"steps": int(steps.sum()), "step_seconds": float((steps * own["seconds_per_step"]).sum())}
 
 
 def origin_epochs(run: RunInfo, by_id: Mapping[str, RunInfo]) -> int:
     """Epochs that were trained elsewhere before this run could start: its teacher's, and those that its ticket took to find."""
     config = read_stored(run.config, run.id)
     spent = 0
-    for origin in (by_id[id] for id in origins(config)):
+    # the epochs before a branch are counted in its own
+    for origin in (by_id[id] for id in origins(config) - {config.branch.run}):
         own = origin.epoch
         if isinstance(config.ticket, FromRun) and config.ticket.run == origin.id and config.ticket.epoch != "last":
             epoch = config.ticket.epoch
@@ -130,6 +132,11 @@ def training_totals(runs: pd.DataFrame) -> dict[str, Any]:
 def priced(runs: pd.DataFrame, seconds_per_epoch: Mapping[str, float]) -> pd.DataFrame:
     """The table with the seconds per epoch of a run that has the device to itself, by arm."""
     return runs.assign(seconds_per_epoch=runs["arm"].map(seconds_per_epoch))
+
+
+def counted(runs: pd.DataFrame, flops_per_epoch: Mapping[str, float]) -> pd.DataFrame:
+    """The table with the floating-point operations of an epoch's matrix products, by arm."""
+    return runs.assign(flops_per_epoch=runs["arm"].map(flops_per_epoch))
 
 
 def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT, thresholds: Sequence[float] = ()) -> dict[str, Any]:

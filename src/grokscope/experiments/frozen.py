@@ -28,7 +28,7 @@ RULES = "rules"
 COMMIT = "commit"
 """Entry of about.json: the commit that the runs were made at."""
 VARIABLE = "GROKSCOPE_COMMIT"
-"""Names the commit where a copy of the source has no git folder."""
+"""Environment variable that names the commit, for a copy of the source without its history."""
 LIST = "rules.json"
 CHECKOUT = Path(__file__).parents[3]
 
@@ -86,10 +86,15 @@ def _code(function: Callable[..., Any]) -> Any:
 
 
 def current_commit() -> str:
-    """The commit of the checkout that is running, with "+" if its source was changed since; empty if it is unknown."""
+    """The commit of the checkout that is running, with "+" if its source was changed since; empty if it is unknown.
+
+    A commit that the environment names comes first.
+    """
+    if named := os.environ.get(VARIABLE):
+        return named
     head = git("rev-parse", "HEAD")
     if head is None:
-        return os.environ.get(VARIABLE, "")
+        return ""
     changed = git("status", "--porcelain", "--untracked-files=no", "--", "src")
     return head + ("+" if changed else "")
 

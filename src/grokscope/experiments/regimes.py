@@ -19,13 +19,12 @@ REGIMES: Arms = {
 """From "attention is no bottleneck" to "attention is the whole bottleneck"."""
 
 
-def by_regime(arms: Mapping[str, Overrides]) -> Arms:
+def by_regime(arms: Mapping[str, Overrides], regimes: Mapping[str, Overrides] = REGIMES) -> Arms:
     """The arms in each regime, named `q = 16, oracle`; an arm that refers to another means the one of its own regime."""
-    fields = [".".join(reference) for reference in REFERENCES]
     made: Arms = {}
-    for regime, where in REGIMES.items():
+    for regime, where in regimes.items():
         for arm, settings in arms.items():
-            named = {f: f"@{regime}, {settings[f][1:]}" for f in fields if str(settings.get(f, "")).startswith("@")}
+            named = {f: f"@{regime}, {settings[f][1:]}" for f in REFERENCES if str(settings.get(f, "")).startswith("@")}
             made[f"{regime}, {arm}"] = {**where, **settings, **named}
     return made
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -16,7 +15,7 @@ from .data import RunCurves, by_arm, middle, need, recorded
 from .panels import arm_handle, draw_seeds, legend, log_values, outcome, panels, subtitle
 from .phases import mark_time, phase_entries, phase_names, shade_phases, time_entries
 from .registry import figures
-from .style import SMALL, TRAIN_COLOUR, arm_colours
+from .style import TRAIN_COLOUR, arm_colours
 
 
 @figures.register(
@@ -43,8 +42,6 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
         draw_seeds(above, members, "train_accuracy", TRAIN_COLOUR, "train", ls="--", lw=1.2)
         draw_seeds(above, members, "test_accuracy", colours[name], "test")
         subtitle(above, outcome(members))
-        if all(run.t_grok is None for run in members):
-            _say_never(above, members)
         if divergence:
             draw_seeds(axes[1, arm], members, "D", colours[name], "D")
         for row, ax in enumerate(axes[:, arm]):
@@ -59,10 +56,3 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     ]
     legend(figure, [*entries, *phase_entries(names)])
     return figure
-
-
-def _say_never(ax: Axes, runs: Sequence[RunCurves]) -> None:
-    """Words in the empty half of a panel; "never" only where every run was trained to its last epoch."""
-    words = "never grokked" if all(run.status == "done" for run in runs) else "not grokked"
-    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
-    ax.text(0.97, 0.5, words, transform=ax.transAxes, size=SMALL, ha="right", va="center", bbox=box, zorder=4)

@@ -22,6 +22,8 @@ from .style import COLUMN_WIDTH, PAGE_WIDTH, SMALL
 Panels = NDArray[np.object_]
 LETTER = 0.052
 """Approximate width of a letter in a legend, in inches."""
+CROWD = 6
+"""With more arms than this in one panel only their medians are drawn."""
 MOST_LINES = 40
 """Seeds of an arm that are drawn as lines of their own; of more only the median and the band are drawn."""
 HANDLE = 0.45
@@ -119,15 +121,22 @@ def short_number(value: float, tick: int | None = None) -> str:
     return f"{value:g}"
 
 
-def draw_seeds(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, label: str, **line: Any) -> None:
+def draw_seeds(
+    ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, label: str, *, spread: bool = True, **line: Any
+) -> None:
     """One metric of one arm: a thin line per seed under their median, with a band from the lowest seed to the highest.
 
     Median and band are over seeds at each epoch (see `together` for runs that stopped). One or two runs are drawn as
     they are: the median of two would be a third curve that no run went through. Of more than `MOST_LINES` runs only median
     and band are drawn.
+
+    spread   False draws the median alone, where there are more than two runs
     """
     epochs, values = together(runs, column)
     with_median = len(values) > 2
+    if with_median and not spread:
+        ax.plot(epochs, np.median(values, axis=0), color=colour, label=label, zorder=3, **line)
+        return
     for count, run in enumerate(runs if len(runs) <= MOST_LINES else ()):
         own = {"lw": 0.5, "alpha": 0.55} if with_median else {"label": label if count == 0 else None, **line}
         ax.plot(*run.series(column), color=colour, zorder=2, **{"ls": line.get("ls", "-"), **own})
@@ -137,10 +146,11 @@ def draw_seeds(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, la
 
 
 def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, colours: Mapping[str, str], **line: Any) -> None:
-    """One metric of all arms in one panel; a dot on a run's line where it grokked."""
+    """One metric of all arms in one panel; a dot on a run's line where it grokked. Of many arms only the medians are drawn."""
+    crowded = len(colours) > CROWD
     for name, members in by_arm(runs).items():
-        draw_seeds(ax, members, column, colours[name], name, **line)
-        for run in members:
+        draw_seeds(ax, members, column, colours[name], name, spread=not crowded, **line)
+        for run in () if crowded else members:
             if run.t_grok:
                 height = np.interp(run.t_grok, *run.series(column))
                 ax.plot(run.t_grok, height, "o", color=colours[name], mec="white", mew=0.6, zorder=4, gid="grokking")
@@ -150,7 +160,7 @@ def overlay_entries(runs: Sequence[RunCurves], colours: Mapping[str, str]) -> li
     """The legend entries of `overlay`: one line per arm, and the dot where there is one."""
     lines = [(Line2D([], [], color=colour), name) for name, colour in colours.items()]
     dot = Line2D([], [], color="#666666", ls="", marker="o", mec="white", mew=0.6)
-    return lines + [(dot, "grokking")] * any(run.t_grok for run in runs)
+    return lines + [(dot, "grokking")] * (len(colours) <= CROWD and any(run.t_grok for run in runs))
 
 
 def arm_handle(colours: Iterable[str]) -> tuple[Line2D, ...]:

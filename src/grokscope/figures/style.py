@@ -29,6 +29,7 @@ COLUMN_WIDTH = 3.4
 SMALL = 7.0
 """The smallest font size, in points."""
 TRAIN_COLOUR = "#666666"
+TEST_COLOUR = "#0072B2"
 PHASE_COLOURS = ("#CFE0F2", "#FBE3B4", "#E6CDE6", "#C5E8CF", "#E0E0E0", "#F7CFC4")
 
 

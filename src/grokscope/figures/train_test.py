@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -11,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from .data import RunCurves, by_arm, need
 from .panels import (
+    CROWD,
     all_epochs,
     arm_handle,
     draw_seeds,
@@ -24,16 +26,21 @@ from .panels import (
     overlay_entries,
     panels,
     subtitle,
+    wrapped,
 )
 from .phases import mark_time, time_entries
 from .registry import figures
-from .style import PAGE_WIDTH, TRAIN_COLOUR, arm_colours
+from .style import PAGE_WIDTH, SMALL, TEST_COLOUR, TRAIN_COLOUR, arm_colours
 
 Column = Literal["accuracy", "loss"]
 LABELS: dict[Column, str] = {"accuracy": "accuracy (fraction)", "loss": "loss"}
 DASHES = (0, (4, 1.6))
 TOGETHER = 4
 """With more arms than this, training and test get a panel each."""
+MOST = 8
+"""With more arms than this that stand in no order, each arm gets a small panel: so many colours cannot be told apart."""
+SMALL_PANELS = 5
+"""Small panels side by side."""
 
 
 @figures.register("train-test", needs="test_accuracy", standard=False, title="Training and test")
@@ -49,12 +56,14 @@ def train_and_test(
 
     column    accuracy, or loss (for regression; on a log scale)
     apart     a panel for each arm; otherwise all arms in one panel, or, where they are many, in one for training and one for test
+              (of more than six only the medians), or in a small panel for each
     ordered   colour the arms in their order, as for a setting that grows
     linear    epochs on a linear axis instead of a log axis
     """
     need(runs, f"test_{column}")
     colours = arm_colours(list(by_arm(runs)), ordered=ordered)
-    draw = _apart if apart else _together if len(colours) <= TOGETHER else _side_by_side
+    several = _side_by_side if ordered or len(colours) <= MOST else _multiples
+    draw = _apart if apart else _together if len(colours) <= TOGETHER else several
     figure = draw(runs, column, colours)
     for ax in figure.axes:
         if linear:
@@ -103,10 +112,37 @@ def _side_by_side(runs: Sequence[RunCurves], column: Column, colours: Mapping[st
     _axis(right, runs, "")
     for ax, title in ((left, "training"), (right, "test")):
         ax.set_title(title)
+    crowded = len(colours) > CROWD
     for name, members in by_arm(runs).items():
-        draw_seeds(left, members, f"train_{column}", colours[name], name, ls=DASHES, lw=1.2)
+        draw_seeds(left, members, f"train_{column}", colours[name], name, spread=not crowded, ls=DASHES, lw=1.2)
     overlay(right, runs, f"test_{column}", colours)
     legend(figure, overlay_entries(runs, colours))
+    return figure
+
+
+def _multiples(runs: Sequence[RunCurves], column: Column, colours: Mapping[str, str]) -> Figure:
+    """A small panel for each arm, all in the same two colours and on the same axes."""
+    arms = by_arm(runs)
+    titles = [wrapped(name, 24) for name in arms]
+    lines = math.ceil(len(arms) / SMALL_PANELS)
+    taller = 0.12 * max(1 + title.count("\n") for title in titles)
+    figure = Figure(figsize=(PAGE_WIDTH, lines * (0.8 + taller) + 0.55))
+    axes = figure.subplots(lines, SMALL_PANELS, sharex=True, sharey=True, squeeze=False).flatten()
+    _axis(axes[0], runs, "")
+    for ax, title, members in zip(axes, titles, arms.values(), strict=False):
+        ax.set_title(title, size=SMALL, loc="left", pad=3, weight="normal")
+        draw_seeds(ax, members, f"train_{column}", TRAIN_COLOUR, "training", ls=DASHES, lw=1.0)
+        draw_seeds(ax, members, f"test_{column}", TEST_COLOUR, "test", lw=1.2)
+    for ax in axes[len(arms) :]:
+        ax.set_visible(False)
+    for place, ax in enumerate(axes[: len(arms)]):
+        lowest = place + SMALL_PANELS >= len(arms)
+        ax.tick_params(labelsize=SMALL, labelbottom=lowest)
+        ax.tick_params(axis="x", which="minor", labelbottom=False)
+        ax.set_xlabel("epoch" if lowest else "", size=SMALL)
+    figure.supylabel(LABELS[column], size=8)
+    grey = Line2D([], [], color=TRAIN_COLOUR, ls=DASHES, lw=1.0)
+    legend(figure, [(grey, "training"), (Line2D([], [], color=TEST_COLOUR), "test")])
     return figure
 
 

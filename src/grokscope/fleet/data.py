@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -18,26 +19,53 @@ Batch = dict[str, "Tensor"]
 """Named tensors of one run, or of all runs stacked: vectors, tokens or a lookup plan, labels, informative, target, frozen."""
 
 
-def lane_data(config: RunConfig, target: Tensor | None = None) -> tuple[Batch, Batch]:
-    """Training and test batch. `target` replaces the prior's own target on the training set (a teacher's attention)."""
-    seed = config.seed_for("data")
-    split = config.task.split(seed)
-    train = batch_of(config, split.train)
-    train["labels"] = config.noise.labels_once(train["labels"], config.task.shape.classes, seed)
+AtBranch = Callable[["Examples"], "Tensor"]
+"""Returns the attention of the network that a run branched from."""
+
+
+def lane_data(config: RunConfig, target: Tensor | None = None, at_branch: AtBranch | None = None) -> tuple[Batch, ...]:
+    """Training and test batch, and that of the examples set aside for validation, if any.
+
+    target      replaces the prior's own target on the training set (a teacher's attention)
+    at_branch   for attention that is clamped to its value at the branch
+    """
+    split = config.task.split(config.seed_for("data"))
+    train, validation, _ = known_examples(config, split.train)
+    batch = batch_of(config, train, at_branch)
     if target is not None:
-        train["target"] = target
-    elif config.model.has_attention and split.train.informative is not None:
-        train["target"] = config.prior.target_for(split.train, seed).float()
-    return train, batch_of(config, split.test)
+        batch["target"] = target
+    elif config.model.has_attention and (train.informative is not None or not config.prior.needs_informative):
+        batch["target"] = config.prior.target_for(train, config.seed_for("data")).float()
+    test = batch_of(config, split.test, at_branch)
+    return (batch, test) if validation is None else (batch, test, batch_of(config, validation, at_branch))
 
 
-def batch_of(config: RunConfig, examples: Examples) -> Batch:
-    """Examples in the form that the program reads, with the frozen attention if the run has one."""
+def known_examples(config: RunConfig, train: Examples) -> tuple[Examples, Examples | None, Examples | None]:
+    """The examples that a run is trained on (`train`), those set aside for validation, and those for confirmation.
+
+    Label noise that is drawn once reaches all of them.
+    """
+    seed = config.seed_for("data")
+    parts = (train, *config.task.set_aside(seed))
+    given = [part.labels for part in parts if part is not None]
+    labels = config.noise.labels_once(torch.cat(given), config.task.shape.classes, seed)
+    own = iter(labels.split([len(part) for part in given]))
+    trained = train._replace(labels=next(own))
+    validation, confirmation = (None if part is None else part._replace(labels=next(own)) for part in parts[1:])
+    return trained, validation, confirmation
+
+
+def batch_of(config: RunConfig, examples: Examples, at_branch: AtBranch | None = None) -> Batch:
+    """Examples in the form that the program reads, with the frozen attention if the run has one; attention that is clamped at
+    times only is `clamp`."""
     batch = {"vectors" if config.task.shape.features else "tokens": examples.inputs, "labels": examples.labels}
     if examples.informative is not None:
         batch["informative"] = examples.informative
-    frozen = config.constraint.frozen_attention(examples)
-    return batch if frozen is None else batch | {"frozen": frozen.float()}
+    clamp = config.do.clamp(examples, at_branch)
+    frozen = config.constraint.frozen_attention(examples) if clamp is None else clamp
+    if frozen is None:
+        return batch
+    return batch | {"clamp" if config.do.clamps_at_times else "frozen": frozen.float()}
 
 
 def with_plan(batch: Batch, vocabulary: int, positions: int, heads: int = 1) -> Batch:

@@ -38,11 +38,14 @@ def blocks_of(config: RunConfig) -> list[tuple[int, int]]:
     redrawn = config.noise.labels > 0 and config.noise.redraw == "every-step"
     # random numbers are drawn, and penalties are computed, for the whole batch
     whole = getattr(config.model, "dropout", 0) or redrawn or not without_prior(config)
+    whole = whole or "batch" in config.do.hooks or config.do.scales_task_loss
     return [(0, examples)] if whole or not divides(config) else _bounds(config, examples)
 
 
 def divides(config: RunConfig) -> bool:
     """Whether the examples of a run can be computed in blocks, and are worth it."""
+    if config.do.clamps_at_times:  # a pass with clamped attention, and one without
+        return False
     return is_dense(config) and is_examplewise(config.model) and multiply_adds(config) >= _WORTHWHILE
 
 

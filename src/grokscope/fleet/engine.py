@@ -25,6 +25,10 @@ _AT_ONCE = 32
 """Steps on a GPU between two looks at whether training is interrupted."""
 _SAVING = 0.05
 """Largest fraction of the time spent on saving all lanes."""
+_APPENDING = 0.02
+"""Largest fraction of the time spent on appending rows for those who watch."""
+_APPEND_EVERY = 0.5
+"""Minimum number of seconds between appends."""
 
 
 class Fleet:
@@ -62,6 +66,8 @@ class Fleet:
         """Runs that are being opened."""
         self.unsaved: list[Lane] = []
         """Lanes, retired ones too, whose last save is not confirmed yet."""
+        self.next_append = 0.0
+        """When rows are appended next, by the monotonic clock."""
         self.evicted: list[Job] = []
         """Jobs that returned to the queue because memory ran out."""
         self.lanes: list[Lane | None] = []
@@ -157,12 +163,14 @@ class Fleet:
             lane.status = lane.stop_rule.status_of(row) or "running"
             lane.last = row
             lane.rows.append(row)
+            lane.unseen.append(row)
             lane.next_due = min(lane.job.config.log.next_after(lane.epoch), lane.job.config.epochs)
         for place, lane in due:
             if lane.status != "running":
                 self._retire(place, lane)
             elif (keep := lane.job.config.log.keep) and lane.epoch and lane.epoch % keep == 0:
                 self._save(place, lane, "running", keep=True)
+        self._append()
         if self.progress:
             self.progress.update(active, len(self.waiting))
         return False
@@ -204,7 +212,8 @@ class Fleet:
                 self.program = Program(job.config, self.limit, self.device)
                 self.lanes = [None] * self.limit
             with no_randomness_at_start():
-                self.program.load(place, job.config, data, saved[2] if saved else None, origin)
+                since = saved[1].get("since", 0) if saved else 0
+                self.program.load(place, job.config, data, saved[2] if saved else None, origin, since)
         except FinishedError:
             job.sink.close()
             return True
@@ -272,6 +281,18 @@ class Fleet:
         for place, lane in self._occupied():
             lane.status = status
             self._save(place, lane, status)
+
+    def _append(self) -> None:
+        """Show the new rows of all lanes, unless that was done an instant ago."""
+        begin = time.monotonic()
+        if begin < self.next_append:
+            return
+        for lane in self._active():
+            if lane.unseen:
+                rows, lane.unseen = lane.unseen, []
+                lane.job.sink.append(rows)
+        now = time.monotonic()
+        self.next_append = now + max(_APPEND_EVERY, (now - begin) / _APPENDING)
 
     def _rescue(self, error: Exception) -> None:
         """After an error, save every lane whose weights and rows are complete up to its epoch. The other lanes keep their last

@@ -55,12 +55,13 @@ class Evaluation:
         gradient: Tensor,
         train: Batch,
         test: Batch,
+        validation: Batch | None,
         step: Tensor,
         seed: Tensor,
     ) -> dict[str, Tensor]:
         """Every registered measure; `seen`, `answer_loss` and `gradient` come from `observe` on the training set.
         Columns are named measure/column."""
-        view = self.view(weights, hyper, seen, answer_loss, gradient, train, test, step, seed)
+        view = self.view(weights, hyper, seen, answer_loss, gradient, train, test, validation, step, seed)
         found: dict[str, Tensor] = {}
         owner: dict[str, str] = {}
         for name, measure in measures.entries().items():
@@ -80,18 +81,23 @@ class Evaluation:
         gradient: Tensor,
         train: Batch,
         test: Batch,
+        validation: Batch | None,
         step: Tensor,
         seed: Tensor,
     ) -> View:
         weights = self.config.ticket.effective(weights)
         out = self.objective.completed(seen, weights, train)
-        on_test = self.objective.completed(self._answered(weights, test).tensors(), weights, test)
+
+        def held_out(batch: Batch) -> Side:
+            return self._side(self.objective.completed(self._answered(weights, batch).tensors(), weights, batch), batch)
+
         model = self.config.model
         return View(
             parameters=self.parameters,
             weights=weights,
             train=self._side(out, train),
-            test=self._side(on_test, test),
+            test=held_out(test),
+            validation=None if validation is None else held_out(validation),
             prior_loss=self._prior_loss(hyper, out, train, step, seed),
             starvation=self._starvation(weights, out, train, answer_loss, gradient) if model.has_attention else None,
             neurons=model.neurons(weights),
@@ -149,7 +155,7 @@ class Evaluation:
         return Output(**{name: torch.cat([own[name] for own in found]) for name in found[0]})
 
     def _prior_loss(self, hyper: Hyper, out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
-        _, beta = self.objective.scheduled(hyper, step)
+        beta = self.objective.scheduled(hyper, step).prior
         if "target" not in batch:
             return torch.zeros_like(beta)
         penalty: Tensor = with_numbers(self.config, "prior", hyper).penalty(out, batch["target"], Key(seed, step))

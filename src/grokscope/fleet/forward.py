@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..errors import require_arguments
+from ..models import Output
 from ..ops.lookup import Plan
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from ..config import RunConfig
-    from ..models import Output
     from ..randomness import Key
     from .data import Batch
 
@@ -34,11 +34,21 @@ class Forward:
         self, weights: Weights, batch: Batch, *, training: bool = False, key: Key | None = None, **how: Any
     ) -> Output:
         """`how` as in `Model.forward`; ignored for a model without attention."""
+        if "clamped" in batch:
+            return self._clamped_at_times(weights, batch, training=training, key=key, **how)
         with self.autocast(batch):
             if not self.model.has_attention:
                 return self.model.forward(weights, self.inputs(batch), training=training, key=key)
             attention = {"frozen": batch.get("frozen"), "every_position": self.shape.every_position} | how
             return self.model.forward(weights, self.inputs(batch), training=training, key=key, **attention)
+
+    def _clamped_at_times(self, weights: Weights, batch: Batch, **how: Any) -> Output:
+        """Attention is clamped where `clamped` is true: both passes are computed, and one of them is selected."""
+        free = {name: tensor for name, tensor in batch.items() if name not in ("clamped", "clamp")}
+        learned, held = (self(weights, own, **how) for own in (free, free | {"frozen": batch["clamp"]}))
+        fields = learned.tensors()
+        other = held.tensors()
+        return Output(**{name: torch.where(batch["clamped"], other[name], own) for name, own in fields.items()})
 
     def inputs(self, batch: Batch) -> Any:
         """Vectors, or sequences as a lookup plan."""

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .data import Batch, lane_data
+from .data import AtBranch, Batch, lane_data
 from .guard import no_randomness_at_start
 from .stopping import Row, StopRule
 
@@ -26,8 +26,8 @@ class Sink(Protocol):
     """Destination of a run's results; the store provides one."""
 
     def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
-        """Epoch, metadata and tensors of the last save, if any. FinishedError if there is nothing left to train, BusyError if
-        another process trains the run."""
+        """Epoch, metadata and tensors of the last save, if any; the metadata of a branch name the epoch at which it began as
+        "since". FinishedError if there is nothing left to train, BusyError if another process trains the run."""
 
     def save(
         self,
@@ -40,6 +40,9 @@ class Sink(Protocol):
         keep: bool,
     ) -> None:
         """Save the rows measured since the last save, and the state to continue from."""
+
+    def append(self, rows: list[Row]) -> None:
+        """Show rows, which will be saved later, to whoever watches the run. A save may be in progress. Never raises."""
 
     def fail(self, reason: str) -> None:
         """Store why the run cannot continue, as far as that is possible, and release the sink. Never raises."""
@@ -58,20 +61,22 @@ class Job:
     """Returns the run that the ticket comes from."""
     target: Callable[[], Tensor | None] | None = None
     """Returns the target of the prior on the training set if the prior cannot compute it (a teacher's attention)."""
+    at_branch: AtBranch | None = None
+    """Returns the attention of the network at the branch; called after `sink.resume`."""
 
 
 class PreparedRun(NamedTuple):
     """A run ready to be loaded into a lane."""
 
     saved: tuple[int, dict[str, Any], dict[str, Tensor]] | None
-    data: tuple[Batch, Batch]
+    data: tuple[Batch, ...]
     origin: Origin | None
 
 
 def prepare(job: Job) -> PreparedRun:
     saved = job.sink.resume()
     with no_randomness_at_start():
-        data = lane_data(job.config, job.target() if job.target else None)
+        data = lane_data(job.config, job.target() if job.target else None, job.at_branch)
     return PreparedRun(saved, data, job.origin() if job.origin and saved is None else None)
 
 
@@ -86,6 +91,8 @@ class Lane:
     seconds: float = 0.0
     rows: list[Row] = field(default_factory=list)
     """Measured but not saved yet."""
+    unseen: list[Row] = field(default_factory=list)
+    """Measured but not appended yet."""
     last: Row = field(default_factory=dict)
     status: str = "running"
     saving: Future[None] | None = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..interventions import Now, Rates
 from ..models import Output, overridden
 from ..ops.blockwise import sum_over_blocks
 from ..optim import losses
@@ -27,14 +28,16 @@ if TYPE_CHECKING:
 Hyper = dict[str, "Tensor"]
 """Hyperparameters of a run as scalar tensors, named as in its config ("optim.lr"): runs that differ in them share a program."""
 
-COMPONENTS = ("optim", "filter", "prior", "constraint", "noise")
+COMPONENTS = ("optim", "filter", "prior", "constraint", "noise", "do")
 """Components whose hyperparameters may differ between runs of one program."""
 
 
 def hyper_of(config: RunConfig) -> dict[str, float]:
     """The hyperparameters of a run that may differ between lanes."""
     values = {f"{part}.{name}": v for part in COMPONENTS for name, v in getattr(config, part).lane_values().items()}
-    return values | {"epochs": float(config.epochs)}
+    symbols = getattr(config.task, "distractor_symbols", range(0))
+    own = {"epochs": config.epochs, "symbols.first": symbols.start, "symbols.count": len(symbols), "branch.epoch": 0}
+    return values | {name: float(value) for name, value in own.items()}
 
 
 def with_numbers(config: RunConfig, part: str, hyper: Hyper) -> Any:
@@ -59,18 +62,31 @@ class Objective:
         return (
             self.task_loss is cross_entropy
             and not self.shape.every_position
+            and not self.config.do.clamps_at_times
+            and not self.config.do.scales_task_loss  # its gradient is computed with the loss, for a factor of 1
             and model.supports_fused_loss(device, self.config.precision, self.shape.classes)
             and not overridden(model)
         )
 
-    def scheduled(self, hyper: Hyper, step: Tensor) -> tuple[Tensor, Tensor]:
-        """The learning rate η and the prior's strength β at a step."""
+    def scheduled(self, hyper: Hyper, step: Tensor) -> Rates:
+        """The learning rate η, the prior's strength β, weight decay and the factor of the task loss at a step."""
         per_epoch = self.config.steps_per_epoch
         rate = with_numbers(self.config, "optim", hyper).rate((step + 1) / per_epoch, hyper["epochs"])
-        return rate, with_numbers(self.config, "prior", hyper).weight(step / per_epoch)
+        beta = with_numbers(self.config, "prior", hyper).weight(step / per_epoch)
+        rates = Rates(rate, beta, hyper["optim.weight_decay"], torch.ones_like(rate))
+        if "rates" not in self.config.do.hooks:
+            return rates
+        now = Now(step - (hyper["branch.epoch"] * per_epoch).to(step.dtype), per_epoch, Key(step, step))
+        changed: Rates = with_numbers(self.config, "do", hyper).rates(rates, now)
+        return changed
 
-    def loss(self, weights: Weights, hyper: Hyper, batch: Batch, beta: Tensor, step: Tensor, seed: Tensor) -> Tensor:
-        """Task loss + prior + penalties."""
+    def loss(
+        self, weights: Weights, hyper: Hyper, batch: Batch, beta: Tensor, data: Tensor, step: Tensor, seed: Tensor
+    ) -> Tensor:
+        """Task loss + prior + penalties.
+
+        data   factor of the task loss
+        """
         key = Key(seed, step)
         weights, batch = self._noisy(self.config.ticket.effective(weights), hyper, batch, key)
         if self.fused:
@@ -78,6 +94,8 @@ class Objective:
         else:
             out = self.forward(weights, batch, training=True, key=key)
             task = self.example_losses(out, batch).mean()
+        if self.config.do.scales_task_loss:
+            task = data * task
         return task + self.penalties(weights, hyper, out.tensors(), batch, beta, step, seed)
 
     def loss_in_blocks(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.func import vmap
 
+from ..interventions import Rates
 from ..ops.blas import pin_products
 from ..ops.graph import captured
 from ..ops.memory import keep_freed_memory
@@ -23,20 +24,20 @@ from ..optim.base import clip_scale
 from ..randomness import Key
 from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
-from .data import Batch, select, stack_like, with_plan
-from .division import blocks_of, divided, divides, without_prior
+from .acting import Acting
+from .data import Batch, select, with_plan
+from .division import blocks_of, divided, divides
 from .evaluation import Evaluation
 from .guard import no_global_randomness
-from .layout import Layout
-from .objective import Objective, hyper_of
-from .start import starting_point
+from .lanes import Lanes
+from .objective import Objective
+from .stacked import WithGradient, mapped
 from .update import Update
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from ..config import RunConfig
-    from ..tickets import Origin
 
 
 _BURST = 8
@@ -45,21 +46,20 @@ _AHEAD = {"cpu": 32, "cuda": 256}
 """Number of steps whose learning rates are computed at once."""
 
 
-class Program:
-    """`lanes` runs of the same signature as `template`."""
+class Program(Lanes):
+    """How the runs in the lanes are trained and measured, all at once."""
 
     def __init__(self, template: RunConfig, lanes: int, device: torch.device, fuse: bool = True):
         """fuse   if False, every loss is computed from logits"""
         if device.type == "cpu":
             keep_freed_memory()
             pin_products()
-        self.config = template
-        self.lanes = lanes
-        self.device = device
-        self.shape = template.task.shape
-        self.layout = Layout(template.ticket.with_scores(template.model.parameters(self.shape)))
+        super().__init__(template, lanes, device)
         self.objective = Objective(template, device, fuse)
         self.update = Update(template, self.layout)
+        self.acting = Acting(template, self.layout)
+        self.hooks = self.acting.hooks
+        """What the runs' intervention changes in a step."""
         as_stored = type(template.ticket).effective is Ticket.effective and not template.noise.in_steps
         in_blocks = lanes == 1 and device.type == "cpu" and fuse and not self.objective.fused and divides(template)
         self.bounds = blocks_of(template) if in_blocks else []
@@ -67,19 +67,8 @@ class Program:
         self.evaluation = Evaluation(self.objective, in_blocks)
         self.needs_no_vmap = self.objective.fused and as_stored
         """Whether the fused loss takes stacked weights directly."""
-        self.flat = torch.zeros(lanes, self.layout.size, device=device)
-        # leaves that share the buffer's memory: an in-place change of `flat` is a change of the weights
-        self.weights = {name: w.detach().requires_grad_() for name, w in self.layout.cut(self.flat).items()}
-        self.step = torch.zeros(lanes, dtype=torch.int64, device=device)
-        self.seed = torch.zeros(lanes, dtype=torch.int64, device=device)
-        self.mask: Tensor | None = None
-        self.hyper = {key: torch.zeros(lanes, device=device) for key in hyper_of(template)}
-        self.state = {
-            "optim": self._new_state(template.optim.init, template.optim.elementwise),
-            "filter": self._new_state(lambda weight, role: template.filter.init(weight), template.filter.elementwise),
-        }
-        self._ahead = torch.zeros(_AHEAD[device.type], 2, lanes, device=device)
-        """Learning rates and prior strengths of the next steps."""
+        self._ahead = torch.zeros(_AHEAD[device.type], len(Rates._fields), lanes, device=device)
+        """Learning rates, prior strengths … of the next steps."""
         self._next = torch.zeros(1, dtype=torch.int64, device=device)
         """Which of them is the next step's: counted by the step itself, since a graph repeats the same operations."""
         self._left = 0
@@ -88,102 +77,19 @@ class Program:
         """Whether one evaluation has been checked for draws from a global generator."""
         self._blocks: tuple[Batch, ...] = ()
         """The blocks of the training set, if a batch is all of it."""
-        self.train: Batch = {}
-        self.test: Batch = {}
         self._record()
 
-    # ── lanes ────────────────────────────────────────────────────────────────────────────────────────────────
+    def changed(self) -> None:
+        self._blocks, self._left = (), 0
 
-    def load(
-        self,
-        lane: int,
-        config: RunConfig,
-        data: tuple[Batch, Batch],
-        saved: dict[str, Tensor] | None = None,
-        origin: Origin | None = None,
-    ) -> None:
-        """Load a run into a lane: initialised from its seed (and the `origin` of its ticket), or from saved tensors."""
-        train, test = data
-        if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
-            train = {name: tensor for name, tensor in train.items() if name != "target"}
-        train, test = (train if self.config.batch_size else self._planned(train)), self._planned(test)
-        if not self.train or (self.lanes == 1 and self.train.keys() != train.keys()):
-            self.train, self.test = (stack_like(self.lanes, side, self.device) for side in (train, test))
-        for stacked, own in ((self.train, train), (self.test, test)):
-            for name, tensor in own.items():
-                stacked[name][lane].copy_(tensor)
-        self._blocks = ()
-        for key, value in hyper_of(config).items():
-            self.hyper[key][lane] = value
-        self.seed[lane] = config.seed_for("order")
-        self._left = 0
-        if saved is None:
-            start = starting_point(config, self._planned(data[0]), origin)
-            saved = {f"weight/{name}": weight for name, weight in start.weights.items()}
-            saved |= {f"mask/{name}": lives for name, lives in start.mask.items()}
-        for name, tensor in self._saved(lane).items():
-            tensor.zero_()
-            if name in saved:
-                tensor.copy_(saved[name])
-        self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
-
-    def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
-        if mask and self.mask is None:
-            self.mask = torch.ones_like(self.flat)
-            self._record()  # the recorded graphs have no mask
-        if self.mask is not None:
-            self.mask[lane] = 1.0
-            for name, lives in self.layout.cut(self.mask[lane]).items():
-                if name in mask:
-                    lives.copy_(mask[name])
-            self.flat[lane] *= self.mask[lane]
-
-    def unload(self, lane: int) -> dict[str, Tensor]:
-        """A copy of the state that a lane needs to continue: weights, optimizer and filter state, step counter, mask."""
-        tensors = {name: tensor.to("cpu", copy=True) for name, tensor in self._saved(lane).items()}
-        if self.mask is None:
-            return tensors
-        masks = {f"mask/{name}": part.bool().cpu() for name, part in self.layout.cut(self.mask[lane]).items()}
-        return tensors | {name: mask for name, mask in masks.items() if not mask.all()}
+    def masked(self) -> None:
+        self._record()  # the recorded graphs have no mask
 
     def narrow(self, lanes: list[int]) -> Program:
         """The same program with only these lanes."""
         program = Program(self.config, len(lanes), self.device)
-        keep = torch.tensor(lanes, device=self.device)
-        program.train = {name: tensor[keep] for name, tensor in self.train.items()}
-        program.test = {name: tensor[keep] for name, tensor in self.test.items()}
-        program.hyper = {name: tensor[keep] for name, tensor in self.hyper.items()}
-        program.seed, program.step = self.seed[keep], self.step[keep]
-        program.mask = None if self.mask is None else self.mask[keep]
-        program.flat.copy_(self.flat[keep])
-        program.state = {
-            component: {key: s[keep] for key, s in state.items()} for component, state in self.state.items()
-        }
+        program.copy_lanes(self, lanes)
         return program
-
-    def _saved(self, lane: int) -> dict[str, Tensor]:
-        """Views of the state of one lane, by the names under which it is saved."""
-        views = {f"weight/{name}": weight for name, weight in self.layout.cut(self.flat[lane]).items()}
-        for component, state in self.state.items():
-            for key, stacked in state.items():
-                if "/" in key:
-                    views[f"{component}/{key}"] = stacked[lane]
-                else:
-                    views |= {
-                        f"{component}/{key}/{name}": part for name, part in self.layout.cut(stacked[lane]).items()
-                    }
-        return views | {"step": self.step[lane]}
-
-    def _new_state(self, init: Callable[..., dict[str, Tensor]], elementwise: bool) -> dict[str, Tensor]:
-        def stacked(state: dict[str, Tensor], suffix: str = "") -> dict[str, Tensor]:
-            return {key + suffix: torch.stack([tensor] * self.lanes) for key, tensor in state.items()}
-
-        if elementwise:
-            return stacked(init(torch.zeros_like(self.flat[0]), "matrix"))
-        state: dict[str, Tensor] = {}
-        for name, parameter in self.layout.parameters.items():
-            state |= stacked(init(torch.zeros(parameter.shape, device=self.device), parameter.role), f"/{name}")
-        return state
 
     # ── training ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -241,32 +147,57 @@ class Program:
         self._steps_guarded = True
 
     def _step_all(self) -> None:
-        lr, beta = self._scheduled()
-        grads = self._gradients(*self._objective(self._batch(), beta))
+        rates = self._scheduled()
+        grads = self._gradients(*self._objective(self._batch(), rates))
         with torch.no_grad():
             grad = self.layout.join(dict(zip(self.weights, grads, strict=True)))
+            if "gradient" in self.hooks:
+                grad = self._each_run(self.acting.gradient)(grad, self.flat, *self._moment())
+            before = self.flat.clone() if "update" in self.hooks else None
+            age = self._each_run(self.acting.age)(*self._moment()) if "age" in self.hooks else None
             if self.update.is_plain_adamw:
-                self._fused_adamw(grad, lr)
+                self._fused_adamw(grad, rates, age)
             else:
-                self._apply_update(grad, lr)
+                self._apply_update(grad, rates, age)
+            if before is not None:
+                decay = rates.lr * rates.weight_decay
+                self._set_weights(self._each_run(self.acting.update)(before, self.flat, decay, *self._moment()))
             self.step += 1
+            if "weights" in self.hooks:
+                self._set_weights(self._each_run(self.acting.weights)(self.flat, *self._moment()))
+            if "state" in self.hooks:
+                self._set_state(self._each_run(self.acting.state)(self.state, *self._moment()))
+
+    def _moment(self) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+        """What interventions know of the time: hyperparameters, step and seed of each run."""
+        return self.hyper, self.step, self.seed
+
+    def _set_weights(self, flat: Tensor) -> None:
+        self.flat.copy_(flat if self.mask is None else flat * self.mask)
+
+    def _set_state(self, state: dict[str, dict[str, Tensor]]) -> None:
+        for component, tensors in state.items():
+            for key, tensor in tensors.items():
+                self.state[component][key].copy_(tensor)
 
     def _gradients(self, of: list[Tensor], factors: list[Tensor]) -> tuple[Tensor, ...]:
         """The gradient of the objective with respect to every weight."""
         weights = list(self.weights.values())
-        total = _Objective.apply(len(of), *of, *factors)
+        total = WithGradient.apply(len(of), *of, *factors)
         # frozen attention leaves W_Q and W_K unused: their gradient is 0
         return torch.autograd.grad(total, weights, allow_unused=True, materialize_grads=True)
 
-    def _objective(self, batch: Batch, beta: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def _objective(self, batch: Batch, rates: Rates) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors to differentiate and the factor of each: the sum of their products is the objective of the runs, or has the
         same gradient."""
+        beta = rates.prior
         if len(self.bounds) > 1 and "target" not in batch:
-            loss = self._each_run(partial(self.objective.loss_in_blocks, self._in_blocks(batch)))
-            total = loss(self.weights, self.hyper, beta, self.step, self.seed)
+            in_blocks = self._each_run(partial(self.objective.loss_in_blocks, self._in_blocks(batch)))
+            total = in_blocks(self.weights, self.hyper, beta, self.step, self.seed)
             return [total], [torch.ones_like(total)]
         if not self.needs_no_vmap:
-            total = self._each_run(self.objective.loss)(self.weights, self.hyper, batch, beta, self.step, self.seed)
+            loss = self._each_run(self.objective.loss)
+            total = loss(self.weights, self.hyper, batch, beta, rates.data, self.step, self.seed)
             return [total], [torch.ones_like(total)]
         task, out = self.objective.fused_loss(self.weights, batch)
         ones, target = torch.ones_like(task), batch.get("target")
@@ -282,11 +213,10 @@ class Program:
         return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [ones]
 
     def _look_ahead(self) -> None:
-        """Compute the learning rate and the prior's strength of each run for the next steps: many small operations."""
+        """Compute the scheduled numbers of each run for the next steps: many small operations."""
         self._left = len(self._ahead)
         steps = self.step + torch.arange(self._left, device=self.device)[:, None]
-        rates, betas = vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps)
-        torch.stack([rates, betas], 1, out=self._ahead)
+        torch.stack(vmap(vmap(self.objective.scheduled), (None, 0))(self.hyper, steps), 1, out=self._ahead)
         self._next.zero_()
 
     def _in_blocks(self, batch: Batch) -> tuple[Batch, ...]:
@@ -294,24 +224,23 @@ class Program:
             self._blocks = divided({name: t[0] for name, t in batch.items()}, self.config, self.bounds)
         return self._blocks
 
-    def _scheduled(self) -> tuple[Tensor, Tensor]:
-        """Learning rate and prior strength of each run at this step."""
-        rate, beta = self._ahead.index_select(0, self._next)[0]
+    def _scheduled(self) -> Rates:
+        """The scheduled numbers of each run at this step."""
+        rates = Rates(*self._ahead.index_select(0, self._next)[0])
         self._next += 1
-        return rate, beta
+        return rates
 
-    def _apply_update(self, grad: Tensor, lr: Tensor) -> None:
-        arguments = (self.flat, grad, self.state, self.hyper, lr, self.step, self.seed)
+    def _apply_update(self, grad: Tensor, rates: Rates, age: Tensor | None) -> None:
+        hyper = self.hyper | {"optim.weight_decay": rates.weight_decay}
+        arguments = (self.flat, grad, self.state, hyper, rates.lr, self.step, self.seed, age)
         if self.mask is None:
             flat, state = self._each_run(self.update)(*arguments)
         else:
             flat, state = self._each_run(self.update.masked)(*arguments, self.mask)
         self.flat.copy_(flat)
-        for component, tensors in state.items():
-            for key, tensor in tensors.items():
-                self.state[component][key].copy_(tensor)
+        self._set_state(state)
 
-    def _fused_adamw(self, grad: Tensor, lr: Tensor) -> None:
+    def _fused_adamw(self, grad: Tensor, rates: Rates, age: Tensor | None) -> None:
         """The same in place, for a step that consists of clipping and AdamW alone."""
         if usable_on(self.device):
             from ..ops.triton.adamw import adamw_
@@ -320,23 +249,37 @@ class Program:
         if self.mask is not None:
             grad = grad * self.mask
         scale = clip_scale(grad.norm(dim=1), self.hyper["optim.clip"])
-        own = {name: self.hyper[f"optim.{name}"] for name in ("weight_decay", "beta1", "beta2", "eps")}
-        state = self.state["optim"]
-        adamw_(self.flat, grad, state["mean"], state["square"], self.step + 1, lr, scale, **own)
+        own = {name: self.hyper[f"optim.{name}"] for name in ("beta1", "beta2", "eps")} | {
+            "weight_decay": rates.weight_decay
+        }
+        state, steps = self.state["optim"], (self.step if age is None else age) + 1
+        adamw_(self.flat, grad, state["mean"], state["square"], steps, rates.lr, scale, **own)
         if self.mask is not None:
             self.flat *= self.mask
 
     def _batch(self) -> Batch:
         """The batch of this step: the whole training set, or the next slice of each lane's order of this epoch."""
+        batch = self._next_examples()
+        if "batch" in self.hooks:
+            batch = self._each_run(self.acting.batch)(batch, *self._moment())
+        return self._clamped(self.planned(batch) if self.plans_in_steps else batch)
+
+    def _clamped(self, batch: Batch) -> Batch:
+        """With the flag whether attention is clamped now, if it is not always or never."""
+        if not self.config.do.clamps_at_times:
+            return batch
+        return batch | {"clamped": self._each_run(self.acting.clamped)(*self._moment())}
+
+    def _next_examples(self) -> Batch:
         if not (size := self.config.batch_size):
             return self.train
         per_epoch, examples = self.config.steps_per_epoch, self.shape.train_size
         epoch, place = self.step // per_epoch, self.step % per_epoch
         key = vmap(lambda seed, epoch: Key(seed, epoch).uniform("batch order", (examples,)))(self.seed, epoch)
         slice_ = (place * size)[:, None] + torch.arange(size, device=self.device)
-        return self._planned(select(self.train, key.argsort(dim=1, stable=True).gather(1, slice_)))
+        return select(self.train, key.argsort(dim=1, stable=True).gather(1, slice_))
 
-    def _planned(self, batch: Batch) -> Batch:
+    def planned(self, batch: Batch) -> Batch:
         model = self.config.model
         expanded = self.objective.fused and not model.forms_stream(self.device)
         heads = getattr(model, "heads", 1) if expanded else 1
@@ -371,7 +314,8 @@ class Program:
         return found
 
     def _evaluate_all(self) -> dict[str, Tensor]:
-        train = self._planned(self.train) if self.config.batch_size else self.train
+        train = self._clamped(self.planned(self.train) if self.plans_in_steps else self.train)
+        test = self._clamped(self.test)
         offset = self._no_offset()
         weights = {name: weight.detach() for name, weight in self.weights.items()}
         seen, cross_entropy = self._each_run(self.evaluation.observe)(weights, train, offset)
@@ -382,7 +326,7 @@ class Program:
         observed = (seen, cross_entropy.detach(), gradient)
         with torch.no_grad():
             measure = self._each_run(self.evaluation.measure)
-            return measure(weights, self.hyper, *observed, train, self.test, self.step, self.seed)
+            return measure(weights, self.hyper, *observed, train, test, self.validation, self.step, self.seed)
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -392,7 +336,7 @@ class Program:
         def stacked(*arguments: Any) -> Any:
             if self.lanes == 1:
                 with values_unread():
-                    return _mapped(lambda t: t.unsqueeze(0), rule(*_mapped(lambda t: t[0], arguments)))
+                    return mapped(lambda t: t.unsqueeze(0), rule(*mapped(lambda t: t[0], arguments)))
             return vmap(rule, tuple(None if a is None else 0 for a in arguments))(*arguments)
 
         return stacked
@@ -403,26 +347,3 @@ class Program:
         if self.config.model.has_attention:
             shape = (self.shape.train_size, getattr(self.config.model, "heads", 1), self.shape.length)
         return torch.zeros(self.lanes, *shape, device=self.device, requires_grad=True)
-
-
-class _Objective(torch.autograd.Function):
-    """A scalar with the gradient of Σ tensor · factor; its value is not computed. Given factors, `torch.autograd.grad` does the
-    same, but imports SymPy to compare shapes, which takes a second at every start."""
-
-    @staticmethod
-    def forward(ctx: Any, count: int, *tensors: Tensor) -> Tensor:
-        ctx.save_for_backward(*tensors[count:])
-        return tensors[0].new_zeros(())
-
-    @staticmethod
-    def backward(ctx: Any, *_: Tensor) -> Any:
-        return None, *ctx.saved_tensors, *(None for _ in ctx.saved_tensors)
-
-
-def _mapped(change: Callable[[Tensor], Tensor], tree: Any) -> Any:
-    """Apply `change` to every tensor in nested dicts and tuples."""
-    if isinstance(tree, dict):
-        return {name: _mapped(change, part) for name, part in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(_mapped(change, part) for part in tree)
-    return None if tree is None else change(tree)

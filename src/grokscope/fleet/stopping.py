@@ -16,6 +16,13 @@ GROKKED = 0.99
 """Test accuracy at which a run without a stop rule counts as grokked at its last epoch."""
 
 
+def judged_accuracy(row: Row) -> float:
+    """The accuracy that decides when a run stops: on validation examples where some are set aside, so that test examples decide
+    nothing."""
+    held_out = row.get("val_accuracy")
+    return row["test_accuracy"] if held_out is None else held_out
+
+
 class StopRule:
     """The stop rule of one run, and its state.
 
@@ -26,14 +33,14 @@ class StopRule:
     def __init__(self, config: RunConfig, held_since: int | None = None):
         self.config = config
         self.held_since = held_since
-        """First evaluation since which test accuracy has stayed at or above that of the stop rule."""
+        """First evaluation since which the judged accuracy has stayed at or above that of the stop rule."""
 
     def status_of(self, row: Row) -> str | None:
         """ "grokked", "diverged" or "done" if the run is finished; None if it continues."""
         epoch, stop = int(row["epoch"]), self.config.stop
         if not math.isfinite(row["train_loss"]):
             return "diverged"
-        if not reaches(row["test_accuracy"], stop.accuracy or GROKKED):
+        if not reaches(judged_accuracy(row), stop.accuracy or GROKKED):
             self.held_since = None
         elif self.held_since is None:
             self.held_since = epoch

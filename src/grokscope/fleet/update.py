@@ -42,10 +42,19 @@ class Update:
         )
 
     def __call__(
-        self, flat: Tensor, grad: Tensor, state: State, hyper: Hyper, lr: Tensor, step: Tensor, seed: Tensor
+        self,
+        flat: Tensor,
+        grad: Tensor,
+        state: State,
+        hyper: Hyper,
+        lr: Tensor,
+        step: Tensor,
+        seed: Tensor,
+        age: Tensor | None = None,
     ) -> tuple[Tensor, State]:
+        """age   steps that the optimizer counts, where its state was reset; None: all"""
         optim, filter = (with_numbers(self.config, part, hyper) for part in ("optim", "filter"))
-        now, key = step + 1, Key(seed, step)
+        now, key = (step if age is None else age) + 1, Key(seed, step)
         grad, filter_state = self._each(
             filter.elementwise, flat, grad, state["filter"], lambda w, g, s, *_: filter.apply(w, g, s, step=now)
         )
@@ -75,10 +84,11 @@ class Update:
         lr: Tensor,
         step: Tensor,
         seed: Tensor,
+        age: Tensor | None,
         mask: Tensor,
     ) -> tuple[Tensor, State]:
         """A pruned weight has no gradient and stays exactly zero."""
-        flat, state = self(flat, grad * mask, state, hyper, lr, step, seed)
+        flat, state = self(flat, grad * mask, state, hyper, lr, step, seed, age)
         return flat * mask, state
 
     def _parameter_rates(self, flat: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from ..measures import measures
 from ..ops.blas import numerics
 from ..ops.devices import device_name, resolve_device
 from ..ops.memory import free_memory
+from ..run.branching import beginning, parent_of
+from ..run.clamped import attention_at_branch
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
 from ..store import RunInfo, check_writable, delete_runs, read_run
 from ..trackers import check_trackers
@@ -29,7 +32,7 @@ from .interrupt import graceful_interrupt
 from .plan import USABLE, check_fits, fitting_lanes, lane_bytes, pack, plan_workers
 from .precision import resolved
 from .progress import GuardedProgress
-from .remaining import Notes, print_notes, remaining
+from .remaining import Notes, print_line, print_notes, remaining
 from .scheduler import Group, Scheduler, usable_cores
 from .sink import RunWriter
 from .waiting import wait_for
@@ -73,12 +76,14 @@ def train_all(
     save_every: float = 20.0,
     stats: TrainingStats | None = None,
     again: bool = False,
+    notify: Callable[[str], None] = print_line,
     track: Any = (),
 ) -> list[RunInfo]:
     """Train any configurations; those of equal shape share a fleet. Everything is checked before anything is written.
 
     stats   the steps and seconds of training are added to it
     again   delete the stored runs and train them from scratch
+    notify  called with one line about each way in which stored runs differ from the request
     track   as in `train`
     """
     tracked = tuple(track) if isinstance(track, (list, tuple)) else (track,)
@@ -94,17 +99,19 @@ def train_all(
         teacher_of(config, runs)
         if not has_begun(Path(runs) / config.id):
             origin_of(config, runs)
+            parent_of(config, runs)
     if again:
         check_fits(wanted.values(), place, free_memory(place))
         deleted = delete_runs(Path(runs) / id for id in wanted)
         print(f"deleted {deleted} stored run{'s' * (deleted != 1)}; training from scratch", file=sys.stderr)
-    left = [wanted[id] for id in remaining(wanted, runs)]
+    left = [wanted[id] for id in remaining(wanted, runs, notify)]
     check_fits(left, place, free_memory(place))  # a finished run is returned on any machine
     failures: list[tuple[Job, Exception]] = []
     told: set[str] = set()
     while left:
         busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures, tracked)
-        left = [wanted[id] for id in remaining({config.id: config for config in wait_for(busy, runs, told)}, runs)]
+        waited = {config.id: config for config in wait_for(busy, runs, told)}
+        left = [wanted[id] for id in remaining(waited, runs, notify)]
     if failures:
         _, error = failures[0]
         raise error if len(wanted) == 1 else StoreError(_failed(failures, len(wanted))) from error
@@ -204,7 +211,11 @@ def _job(
     teacher = teacher_of(config, runs)
     # a teacher may be trained further: a run that continues keeps the epoch it began with
     record = {"measures": list(measures.entries())} | ({"teacher_epoch": teacher.info.epoch} if teacher else {})
-    sink = RunWriter(runs, config, device_name(device), record, numerics, track)
+    parent = None if has_begun(Path(runs) / config.id) else parent_of(config, runs)
+    if parent is not None:
+        record |= parent.record()
+    begin = partial(beginning, config, runs) if config.branch.run else None
+    sink = RunWriter(runs, config, device_name(device), record, numerics, track, begin)
     return Job(
         config=config,
         sink=sink,
@@ -212,4 +223,5 @@ def _job(
             config, runs, sink.folder.manifest.get("teacher_epoch") if sink.folder else None
         ),
         origin=lambda: ticket_origin(config, runs),
+        at_branch=attention_at_branch(config, Path(runs) / config.id),
     )

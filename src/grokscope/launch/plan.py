@@ -47,7 +47,8 @@ PYTHON_DENSE = 50_000_000
 
 def signature(config: RunConfig) -> str:
     """Equal for runs that differ only in seed, data, per-lane hyperparameters, and when to log or stop."""
-    parts = (config.model, config.optim, config.filter, config.prior, config.constraint, config.ticket, config.noise)
+    names = ("model", "optim", "filter", "prior", "constraint", "ticket", "noise", "do")
+    parts = [getattr(config, name) for name in names]
     # numbers that no program takes per lane must agree
     fixed = [part.lane_values() for part in (config.model, config.ticket)]
     structure = [part.structure() for part in parts]
@@ -123,7 +124,7 @@ def _parts(config: RunConfig, *, kept: int, copies: int) -> tuple[int, int, int]
     widths = sum(sum(p.shape[-2:]) for p in parameters.values() if len(p.shape) > 1)
     example = 4 * everywhere * (widths + 3 * shape.classes)
     step = 2 * (config.batch_size or shape.train_size) * example
-    evaluation = max(2 * shape.train_size, shape.test_size) * example
+    evaluation = max(2 * shape.train_size, shape.test_size + shape.validation_size) * example
     return 4 * per_weight, step + evaluation, _data_bytes(shape)
 
 
@@ -190,4 +191,4 @@ def in_words(size: int) -> str:
 def _data_bytes(shape: Shape) -> int:
     """Size of an input or its lookup plan, with label, informative positions and target."""
     example = 4 * shape.features if shape.features else 8 * (3 * max(shape.length, shape.test_length))
-    return (shape.train_size + shape.test_size) * (example + 16)
+    return (shape.train_size + shape.test_size + shape.validation_size) * (example + 16)

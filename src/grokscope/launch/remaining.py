@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config import RunConfig, read_stored
 from ..errors import GrokscopeError
@@ -34,20 +34,30 @@ class Replay(NamedTuple):
     """First evaluation since which test accuracy has stayed at the stop rule's level; the state of `StopRule`."""
 
 
-def replay(config: RunConfig, rows: Iterable[Row]) -> Replay:
-    """Replay the stop rule on stored rows, up to the one that finishes the run."""
+def replay(config: RunConfig, rows: Iterable[Row], since: int = -1) -> Replay:
+    """Replay the stop rule on stored rows, up to the one that finishes the run.
+
+    since   epoch at which a branch began: what its parent had reached does not stop it
+    """
     stop_rule, status, epoch = StopRule(config), None, 0
     for row in rows:
+        if int(row["epoch"]) <= since:
+            continue
         epoch, status = int(row["epoch"]), stop_rule.status_of(row)
         if status is not None:
             break
     return Replay(status, epoch, stop_rule.held_since)
 
 
+def branched_at(manifest: Mapping[str, Any]) -> int:
+    """The epoch at which a branch began; −1 for another run."""
+    return int(manifest.get("parent", {}).get("epoch", -1))
+
+
 def judged_rows(table: pa.Table) -> list[Row]:
     """The columns of a metric table that the stop rule reads, row by row."""
     rows: list[Row] = table.select(
-        [c for c in ("epoch", "train_loss", "test_accuracy") if c in table.column_names]
+        [c for c in ("epoch", "train_loss", "test_accuracy", "val_accuracy") if c in table.column_names]
     ).to_pylist()
     return rows
 
@@ -69,18 +79,20 @@ Notes = dict[str, list[str]]
 """Notes for the user, each with the ids of the runs that it is about."""
 
 
-def _print(line: str) -> None:
+def print_line(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def print_notes(notes: Notes, notify: Callable[[str], None] = _print) -> None:
+def print_notes(notes: Notes, notify: Callable[[str], None] = print_line) -> None:
     """One line per note."""
     for text, ids in notes.items():
         shown = ", ".join(ids[:4]) + (", …" if len(ids) > 4 else "")
         notify(f"run {shown}: {text}" if len(ids) == 1 else f"{len(ids)} runs ({shown}): {text}")
 
 
-def remaining(wanted: Mapping[str, RunConfig], runs: str | Path, notify: Callable[[str], None] = _print) -> list[str]:
+def remaining(
+    wanted: Mapping[str, RunConfig], runs: str | Path, notify: Callable[[str], None] = print_line
+) -> list[str]:
     """The ids of `wanted` that are not finished under the requested settings.
 
     Opening an unfinished run repairs an interrupted write. A run that another process trains, or that is damaged, is not
@@ -121,7 +133,7 @@ def _finished(path: Path, config: RunConfig, note: Callable[[str], object]) -> b
     info = read_run(path)
     changed = _changed(info, config)
     if info.status in FINISHED:
-        found = replay(config, judged_rows(read_metrics(info)))
+        found = replay(config, judged_rows(read_metrics(info)), branched_at(info.manifest))
         if found.status is not None:
             if info.epoch > min(found.epoch, config.epochs):
                 note("trained further than requested, returned as stored")
@@ -132,7 +144,7 @@ def _finished(path: Path, config: RunConfig, note: Callable[[str], object]) -> b
     with RunFolder.create_or_open(
         path.parent, path.name, config.to_dict(), device="", identity=RunConfig.identity_of
     ) as folder:
-        if settle(folder, config, replay(config, judged_rows(folder.metrics()))):
+        if settle(folder, config, replay(config, judged_rows(folder.metrics()), branched_at(folder.manifest))):
             return True
     if "log" in changed:
         note("its log settings changed; existing rows and checkpoints are not changed")

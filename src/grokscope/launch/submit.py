@@ -13,6 +13,7 @@ from ..config import RunConfig, combine
 from ..config.references import in_stages, origins
 from ..errors import ConfigError, StoreError
 from ..fleet import Progress, TrainingStats
+from ..run.branching import parent_of
 from ..run.stored import origin_of, teacher_of
 from ..store import RunInfo, check_writable, delete_runs, read_run
 from . import local
@@ -21,7 +22,7 @@ from .interrupt import graceful_interrupt
 from .jobs import busy_elsewhere
 from .overview import Watch
 from .precision import auto_precision
-from .remaining import remaining
+from .remaining import print_line, remaining
 from .worker import Outcome, make_task
 
 _PAUSE = 0.2
@@ -44,6 +45,7 @@ def train_all(
     again: bool = False,
     track: Any = (),
     quiet: bool = True,
+    notify: Callable[[str], None] = print_line,
 ) -> list[RunInfo]:
     """Train any configurations; those of equal shape share a fleet. Everything is checked before anything is written.
 
@@ -53,6 +55,7 @@ def train_all(
     again     delete the stored runs and train them from scratch
     track     as in `train`
     quiet     print no progress of runs that other processes train
+    notify    called with one line about each way in which stored runs differ from the request
 
     Runs that others of `configs` refer to, as teacher or by their ticket, are trained first. On a cluster, Ctrl-C ends the call and
     leaves the tasks to it; the same call then waits for them.
@@ -66,7 +69,7 @@ def train_all(
     if not wanted:
         raise ConfigError("seeds", "no runs requested")
     if place.in_process(device):
-        return _here(wanted, place.own_device(device), runs, lanes, progress, save_every, stats, again, tracked)
+        return _here(wanted, place.own_device(device), runs, lanes, progress, save_every, stats, again, tracked, notify)
     _check(wanted, runs)
     if again:
         deleted = delete_runs(Path(runs) / id for id in wanted)
@@ -105,6 +108,7 @@ def _here(
     stats: TrainingStats | None,
     again: bool,
     track: Sequence[Any],
+    notify: Callable[[str], None],
 ) -> list[RunInfo]:
     """Train in this process, stage after stage."""
     stages = in_stages(wanted.values())
@@ -121,6 +125,7 @@ def _here(
             stats=stats,
             again=again,
             track=track,
+            notify=notify,
         )
         if any(run.status in ("stopped", "running") for run in trained) or len(trained) < len(stage):
             break  # interrupted
@@ -136,6 +141,7 @@ def _check(wanted: Mapping[str, RunConfig], runs: str | Path) -> None:
             teacher_of(config, runs)
             if not local.has_begun(Path(runs) / config.id):
                 origin_of(config, runs)
+                parent_of(config, runs)
 
 
 def _elsewhere(

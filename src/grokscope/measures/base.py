@@ -72,5 +72,7 @@ class View(NamedTuple):
     """None for a model without attention."""
     neurons: Neurons | None = None
     """What the hidden neurons read and write; None if that is not defined."""
+    validation: Side | None = None
+    """None for a run without examples set aside for validation."""
     key: Key | None = None
     """Source of randomness for measures: a function of the run's seed and the step."""

@@ -174,7 +174,7 @@ class Model(Settings):
         training         whether this pass is part of a training step: enables dropout and similar layers
         key              source of randomness, such as `key.uniform("dropout", shape)`: a function of the run's seed and the step.
                          Global randomness (torch.rand) is refused: a run could not be repeated
-        frozen           attention weights to use instead of the computed ones
+        frozen           attention weights to use instead of the computed ones, also [example head position]
         offset           added to the attention logits; its gradient at zero is ∂loss/∂ℓ_j
         detail           also return the fields of `Output` that are optional
         every_position   logits at every position, not at the query only

@@ -200,7 +200,7 @@ class Transformer(Fused, Bounded):
             logits = self._compare(q, k, own, back[reading], back)
             if last and offset is not None:
                 logits = torch.cat([logits[:, :, :-1], logits[:, :, -1:] + offset.unsqueeze(2)], 2)
-            instead = frozen.unsqueeze(1) if last and frozen is not None else None
+            instead = frozen.unsqueeze(frozen.ndim - 1) if last and frozen is not None else None
             later = back < back[reading, None] if causal else None
             log_attention, attention = self.attention.weigh(logits, later, instead)
             pooled = weighted_sum(attention, v)

@@ -36,6 +36,8 @@ class Prior(Settings):
     """Epoch at which an annealed or pulsed prior ends, or a late one starts."""
 
     LANES: ClassVar[tuple[str, ...]] = ("beta", "schedule", "span")
+    needs_informative: ClassVar[bool] = True
+    """Whether `target_for` reads the informative-token labels of the examples."""
 
     def check(self) -> None:
         require(self.beta >= 0, "beta", f"{self.beta} is below 0")

@@ -19,9 +19,21 @@ if TYPE_CHECKING:
     from ..tasks import Examples, Task
 
 
+@dataclass(frozen=True, kw_only=True)
+class TargetKL(Prior):
+    """β · KL(α*‖α), averaged over examples; α is averaged over heads. A subclass defines the target α*."""
+
+    def penalty(self, out: Output, target: Tensor, key: Key) -> Tensor:
+        return divergence(target, pooled_log_attention(out)).mean()
+
+    def constant_gradient(self, target: Tensor) -> Tensor | None:
+        """D = Σ α* log α* − Σ α* log α is linear in log α; a subclass may have another penalty."""
+        return target / -target.shape[-2] if type(self).penalty is TargetKL.penalty else None
+
+
 @priors.register("kl")
 @dataclass(frozen=True, kw_only=True)
-class KL(Prior):
+class KL(TargetKL):
     """β · KL(α*‖α), averaged over examples; α is averaged over heads."""
 
     target: Literal["oracle", "adversarial", "uniform", "random", "teacher"] = "oracle"
@@ -52,10 +64,3 @@ class KL(Prior):
             draw = torch.rand(informative.shape[-1], generator=stream(seed, "prior target"))
             return torch.softmax(4 * draw, -1).expand(informative.shape)
         return oracle_target(informative)
-
-    def penalty(self, out: Output, target: Tensor, key: Key) -> Tensor:
-        return divergence(target, pooled_log_attention(out)).mean()
-
-    def constant_gradient(self, target: Tensor) -> Tensor | None:
-        """D = Σ α* log α* − Σ α* log α is linear in log α; a subclass may have another penalty."""
-        return target / -target.shape[-2] if type(self).penalty is KL.penalty else None

@@ -16,11 +16,13 @@ from ..run import Network, StoredRun
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..store import RunInfo
+
 probes: Registry[Callable[[StoredRun], pd.DataFrame]] = Registry("probe", "grokscope.probes")
 
 THREADS = 2
 
-__all__ = ["Network", "StoredRun", "evaluate", "few_threads", "probes"]
+__all__ = ["Network", "StoredRun", "evaluate", "few_threads", "probed", "probes"]
 
 
 def evaluate(name: str, run: StoredRun) -> pd.DataFrame:
@@ -42,6 +44,15 @@ def evaluate(name: str, run: StoredRun) -> pd.DataFrame:
         what = f": checkpoint {omitted} omitted, its weights are not finite" if omitted else ""
         print(f"run {run.id} diverged at epoch {run.info.epoch}{what}", file=sys.stderr)
     return table
+
+
+def probed(name: str, run: RunInfo) -> pd.DataFrame | None:
+    """The table of a probe; None if it does not apply to the run."""
+    try:
+        with few_threads():
+            return evaluate(name, StoredRun(run))
+    except StoreError:
+        return None
 
 
 @contextmanager

@@ -79,6 +79,8 @@ class Page:
     """One sentence under the headline, e.g. the question."""
     verdict: tuple[str, ...] = ()
     """Results, one string per paragraph."""
+    opening: Picture | None = None
+    """A picture above everything else."""
     what: tuple[str, ...] = ()
     """What was run, with its sizes, one string per paragraph."""
     arms: tuple[tuple[str, str], ...] = ()

@@ -6,6 +6,7 @@ A run that cannot be read is omitted and named.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import pandas as pd
 
 from ..analysis import DEFAULT, Criterion, Times, find_phases, summarise, times_of_each
 from ..config import RunConfig
+from ..config.watched import informative_positions
 from ..describe import differences
 from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
@@ -56,6 +58,7 @@ def build_page(
     figures: Sequence[str] = (),
     most_arms: int = DRAWN,
     problems: Mapping[str, str] | None = None,
+    opening: Picture | None = None,
     png: bool = False,
     progress: Progress = lambda doing, done, total: None,
 ) -> BuiltPage:
@@ -66,6 +69,7 @@ def build_page(
     figures     names of the figures that it shows; by default the standard ones
     most_arms   how many arms the pictures show
     problems    runs that were omitted before, by id, with what is wrong
+    opening     a picture that the page opens with
     png         make every picture as PNG as well, to be saved
     """
     intact, omitted = _readable(runs, criterion, progress)
@@ -97,6 +101,7 @@ def build_page(
         title=title,
         lead=lead,
         verdict=tuple(statistics(table, summary) if verdict is None else verdict),
+        opening=opening,
         what=tuple(what),
         arms=tuple((arm, (meanings or {}).get(arm, "")) for arm in drawn),
         settings=tuple(settings_table(settings)),
@@ -178,7 +183,7 @@ def _curves(
         if metrics.empty:
             raise StoreError(f"run {run.id} has no measurements yet")
         phases = find_phases(metrics, criterion)
-        positions, informative = position_names(config) if config else ([], [])
+        positions, informative = position_names(config) if config else _watched_positions(run.config, metrics)
         curves.append(
             RunCurves(
                 arm=arm,
@@ -194,6 +199,13 @@ def _curves(
             )
         )
     return curves
+
+
+def _watched_positions(plain: Mapping[str, Any], metrics: pd.DataFrame) -> tuple[list[str], list[int]]:
+    """Positions of the sequences of a network of the user's own, where they are known."""
+    informative = informative_positions(plain)
+    length = sum(re.fullmatch(r"attention_\d+", str(column)) is not None for column in metrics)
+    return ([f"position {place}" for place in range(length)], informative) if informative else ([], [])
 
 
 def table_of(runs: Sequence[RunInfo], arms: Sequence[str], criterion: Criterion = DEFAULT) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from ..fleet.data import lane_data
 from ..fleet.program import Program
 from ..measures import measures
 from ..store import RunFolder, added_measures, read_checkpoint
+from .clamped import attention_at_branch, began_at
 from .stored import teacher_attention
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ def add_missing(run: StoredRun) -> Added | None:
     config, info = run.config, run.info
     target = teacher_attention(config, run.runs, info.manifest.get("teacher_epoch"))
     program = Program(config, 1, torch.device("cpu"))
-    data = lane_data(config, target)
+    data = lane_data(config, target, attention_at_branch(config, info.path))
     found: dict[str, list[dict[str, float]]] = {name: [] for name in missing}
     for epoch in run.epochs:
-        program.load(0, config, data, read_checkpoint(info, epoch).tensors)
+        program.load(0, config, data, read_checkpoint(info, epoch).tensors, since=began_at(info))
         by_measure = program.evaluate_by_measure(missing)
         for name, values in by_measure.items():
             found[name].append({"epoch": epoch} | {column: value[0] for column, value in values.items()})

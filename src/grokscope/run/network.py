@@ -11,12 +11,15 @@ import torch
 
 from ..fleet.data import batch_of, with_plan
 from ..fleet.forward import Forward
+from ..interventions import Now
 from ..priors.base import pooled_log_attention
+from ..randomness import Key
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from ..config import RunConfig
+    from ..fleet.data import AtBranch
     from ..models import Output, Parameter
     from ..shapes import Float
     from ..tasks import Examples
@@ -31,12 +34,26 @@ class Network:
     """Pruned weights are 0, and scores (edge-popup) have been turned into the subnetwork that they choose."""
     mask: Mapping[str, Tensor] = field(default_factory=lambda: MappingProxyType({}))
     """Which weights of a pruned network are kept; empty for a dense one."""
+    at_branch: AtBranch | None = None
+    """For attention that is clamped to its value at the branch: that value."""
+    clamped: bool = True
+    """Whether attention that is clamped at times is clamped now."""
 
     @classmethod
-    def from_tensors(cls, config: RunConfig, saved: Mapping[str, Tensor]) -> Network:
-        """The network in a checkpoint."""
+    def from_tensors(
+        cls, config: RunConfig, saved: Mapping[str, Tensor], at_branch: AtBranch | None = None, since: int = 0
+    ) -> Network:
+        """The network in a checkpoint.
+
+        since   epoch at which a branch began
+        """
         own, mask = _named(saved, "weight/"), _named(saved, "mask/")
-        return cls(config=config, weights=config.ticket.effective(own), mask=mask)
+        clamped = True
+        if config.do.clamps_at_times:
+            step = saved["step"] - since * config.steps_per_epoch
+            clamped = bool(config.do.clamped(Now(step, config.steps_per_epoch, Key(step, step))))
+        weights = config.ticket.effective(own)
+        return cls(config=config, weights=weights, mask=mask, at_branch=at_branch, clamped=clamped)
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -64,7 +81,10 @@ class Network:
     def forward(self, examples: Examples, **how: Any) -> Output:
         """The same, with gradients on weights that require them."""
         shape, dtype = self.config.task.shape, next(iter(self.weights.values())).dtype
-        batch = with_plan(batch_of(self.config, examples), shape.vocabulary, max(shape.length, shape.test_length))
+        batch = batch_of(self.config, examples, self.at_branch)
+        if (clamp := batch.pop("clamp", None)) is not None and self.clamped:
+            batch["frozen"] = clamp
+        batch = with_plan(batch, shape.vocabulary, max(shape.length, shape.test_length))
         for name in ("frozen", "vectors"):
             if name in batch:
                 batch[name] = batch[name].to(dtype)

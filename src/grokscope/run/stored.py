@@ -16,12 +16,14 @@ from ..priors.kl import KL
 from ..store import RunInfo, find_run, kept_epochs, read_checkpoint, read_metrics
 from ..tickets import Origin
 from ..tickets.base import FromRun
+from .clamped import attention_at_branch, began_at
 from .network import Network
 
 if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
+    from ..fleet.data import AtBranch
     from ..tasks import Split
 
 
@@ -76,22 +78,31 @@ class StoredRun:
 
     def network(self, epoch: int | None = None) -> Network:
         """The network at a checkpoint, the newest by default."""
-        return Network.from_tensors(self.config, read_checkpoint(self.info, epoch).tensors)
+        tensors = read_checkpoint(self.info, epoch).tensors
+        return Network.from_tensors(self.config, tensors, self._at_branch, began_at(self.info))
 
     def start(self) -> Network:
         """The network before the first step, rebuilt from the seed and, if it had one, its ticket."""
         shape, origin = self.config.task.shape, ticket_origin(self.config, self.runs)
-        train = with_plan(lane_data(self.config)[0], shape.vocabulary, max(shape.length, shape.test_length))
+        train, *_ = lane_data(self.config, at_branch=self._at_branch)
+        train = with_plan(train, shape.vocabulary, max(shape.length, shape.test_length))
         begun = starting_point(self.config, train, origin)
-        return Network(config=self.config, weights=self.config.ticket.effective(begun.weights), mask=begun.mask)
+        weights = self.config.ticket.effective(begun.weights)
+        return Network(config=self.config, weights=weights, mask=begun.mask, at_branch=self._at_branch)
+
+    @property
+    def _at_branch(self) -> AtBranch | None:
+        return attention_at_branch(self.config, self.info.path)
 
     def checkpoint_from(self, epoch: int | str) -> int | None:
         """The epoch of a checkpoint by number, "last" (None, the newest), or a time such as "t_grok": the first checkpoint kept at
-        or after it."""
+        or after it. "plateau" is the one nearest to the middle between t_mem and t_grok, or the run's last epoch."""
         if epoch == "last":
             return None
         if isinstance(epoch, int):
             return epoch
+        if epoch == "plateau":
+            return self._on_plateau()
         since = getattr(times_of(self.info), epoch)
         if since is None:
             raise StoreError(f"run {self.id} has no {epoch}: {unreached(self.info.status, self.info.epoch, 'reached')}")
@@ -99,6 +110,18 @@ class StoredRun:
         if not kept:
             raise StoreError(f"run {self.id} kept no checkpoint after {epoch} = {since}; train it with log.keep")
         return kept[0]
+
+    def _on_plateau(self) -> int:
+        times = times_of(self.info)
+        if times.t_mem is None:
+            raise StoreError(
+                f"run {self.id} has no plateau: {unreached(self.info.status, self.info.epoch, 'memorised')}"
+            )
+        begin, end = times.t_mem, self.info.epoch if times.t_grok is None else times.t_grok
+        kept = [saved for saved in self.epochs if begin <= saved < end]
+        if not kept:
+            raise StoreError(f"run {self.id} kept no checkpoint between epochs {begin} and {end}; use log.keep")
+        return min(kept, key=lambda saved: abs(saved - (begin + end) / 2))
 
 
 def teacher_of(config: RunConfig, runs: str | Path) -> StoredRun | None:

@@ -5,10 +5,11 @@ torch nor pyarrow.
 """
 
 from .added import added_measures
-from .catalogue import RunInfo, find_run, kept_epochs, list_runs, read_checkpoint, read_run
+from .catalogue import RunInfo, find_run, kept_epochs, list_runs, read_checkpoint, read_run, run_folders
 from .checkpoints import Checkpoint
 from .disk import check_writable, save_file
 from .folder import RunFolder
+from .follow import Columns, Follower
 from .frames import load_runs, read_each, read_metrics
 from .lock import is_held
 from .manifest import last_numerics
@@ -19,6 +20,8 @@ from .state import FINISHED, State
 __all__ = [
     "FINISHED",
     "Checkpoint",
+    "Columns",
+    "Follower",
     "RunFolder",
     "RunInfo",
     "State",
@@ -36,5 +39,6 @@ __all__ = [
     "read_each",
     "read_metrics",
     "read_run",
+    "run_folders",
     "save_file",
 ]

@@ -88,10 +88,12 @@ def find_run(folder: str | Path, prefix: str, *, damaged: bool = False) -> RunIn
     """
     if not prefix:
         raise StoreError("the id of a run cannot be empty")
-    paths = {path.name: path for path in _candidates(Path(folder)) if _is_run(path)}
+    folder = Path(folder)
+    _check_folder(folder)
     read = _read_or_damaged if damaged else read_run
-    if prefix in paths:
-        return read(paths[prefix])
+    if _is_name(prefix) and _is_run(folder / prefix):  # a whole id: thousands of others need not be listed
+        return read(folder / prefix)
+    paths = {path.name: path for path in _candidates(folder) if _is_run(path)}
     found = sorted(id for id in paths if id.startswith(prefix))
     if len(found) == 1:
         return read(paths[found[0]])
@@ -130,20 +132,35 @@ def _checkpoints(run: RunInfo) -> list[CheckpointFile]:
     return files
 
 
-def _candidates(folder: Path) -> list[Path]:
-    """The folders in `folder` that may be runs."""
+def run_folders(folder: str | Path) -> list[Path]:
+    """The folders of all runs in `folder`, not yet read."""
+    return [path for path in _candidates(Path(folder)) if _is_run(path)]
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise StoreError if it cannot be a folder of runs."""
     if not folder.exists():
         raise StoreError(f"{folder}: no such folder of runs")
     if not folder.is_dir():
         raise StoreError(f"{folder}: not a folder of runs, but a file")
     if (folder / MANIFEST).exists():
         raise StoreError(f"{folder}: a run, not a folder of runs; give the folder above it")
+
+
+def _candidates(folder: Path) -> list[Path]:
+    """The folders in `folder` that may be runs."""
+    _check_folder(folder)
     try:
         with os.scandir(folder) as entries:
             # Hidden folders are runs that are being created or deleted.
             return [folder / entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()]
     except OSError as error:
         raise StoreError(f"{folder}: cannot be read ({reason(error)})") from error
+
+
+def _is_name(id: str) -> bool:
+    """Whether it is the name of a folder, not a path to one."""
+    return os.path.basename(id) == id and not id.startswith(".")
 
 
 def _is_run(path: Path) -> bool:

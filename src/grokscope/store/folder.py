@@ -4,7 +4,8 @@ Every write and deletion goes through the lease of the run, so that a process th
 
 Writing the checkpoint commits a save. Metrics are written before it, so a checkpoint never lacks its rows; state.json and
 the deletion of older checkpoints come after it. Opening a folder restores it to its newest checkpoint: later rows are
-dropped, since they will be trained again, and state.json is rewritten. If the newest checkpoint or rows before it are damaged,
+dropped, since they will be trained again, and state.json is rewritten. Rows after it may be in the tail (`append`), which only
+readers that watch the run use. If the newest checkpoint or rows before it are damaged,
 the run goes back to the last checkpoint up to which everything is complete (`recovery`), with a line on stderr.
 
 The same run may be requested with other settings that do not change its numbers, such as more epochs. A finished run is then
@@ -49,6 +50,7 @@ from .manifest import difference, last_numerics, new_manifest, read_description
 from .recovery import advice, go_back, last_complete, missing_kept, resume_point
 from .seal import sealed_json
 from .state import State, read_state
+from .tail import Tail, remove_tail
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +68,7 @@ class RunFolder:
         self._newest: CheckpointFile | None = None
         self._broken = False
         """Whether a save failed."""
+        self._tail = Tail(path)
         self.state = State()
         """State of the run; `state.finished` is True if there is nothing left to train."""
         stored, self.manifest = read_description(path)
@@ -121,6 +124,12 @@ class RunFolder:
         """All rows so far."""
         return tables.join([table for _, table in tables.read_parts(self.path)])
 
+    def append(self, rows: Sequence[tables.Row]) -> None:
+        """Show rows to readers before they are saved: `follow` finds them. They are part of the run once they are given to `save`,
+        which may run in another thread. OSError if they cannot be written; training may continue."""
+        if self._lock.held and self._lock.is_in(self.path) and not self._lock.lease.lost:
+            self._tail.append(rows)
+
     def save(
         self,
         epoch: int,
@@ -173,6 +182,7 @@ class RunFolder:
             self._write(STATE, state.to_dict(), if_full=_go_on(epoch))
             self._newest, self.state = file, state
             self._drop_superseded()
+            self._tail.saved(epoch)
             self._compact()
         except Exception:
             self._broken = True  # still locked, so that the caller can store the reason
@@ -272,6 +282,7 @@ class RunFolder:
         for part in part_files(self.path):
             if part.first > limit:
                 remove(part.path)
+        remove_tail(self.path)
         for name in (METRICS, CHECKPOINTS):
             make_folder(self.path / name)
         if self.state != read_state(self.path):

@@ -5,14 +5,15 @@
   manifest.json      schema version, package versions, device, git commit, time of creation, names of the measures, and the
                      files that were loaded with --load (path, SHA-256, source)
   state.json         status, epoch, seconds, summary numbers
-  metrics/           part-<first epoch>-<last epoch>.parquet, one per save; joined as rows-<first>-<last>.parquet in a finished run
+  metrics/           part-<first epoch>-<last epoch>.parquet, one per save; joined as rows-<first>-<last>.parquet in a finished run;
+                     tail, the rows after the newest checkpoint
   added/             <measure>.parquet, columns that were measured after training
   checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept permanently)
   lock               held by the process that trains the run
   lease-<…>/         which process may write the run, for file systems where the lock cannot tell (`lease`)
   .damaged/          damaged files, and later ones, that were moved aside when the run went back to an earlier epoch
 
-Every file but the lock and the lease is sealed (`seal`) under a label that names the run and the file.
+Every file but the lock and the lease is sealed (`seal`; the tail block by block) under a label that names the run and the file.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ METRICS = "metrics"
 ADDED = "added"
 CHECKPOINTS = "checkpoints"
 LOCK = "lock"
+TAIL = "tail"
 LEASE = "lease-"
 """How the name of the lease folder begins."""
 ASIDE = ".damaged"
@@ -76,6 +78,10 @@ def label(path: Path) -> str:
         match = _CHECKPOINT.fullmatch(name)
         folder, name = folder.parent, f"{folder.name}/{int(match[2]) if match else name}"
     return f"run {folder.name.removeprefix(DRAFT)}/{name}"
+
+
+def tail_file(run: Path) -> Path:
+    return run / METRICS / TAIL
 
 
 def part_file(run: Path, first: int, last: int) -> PartFile:

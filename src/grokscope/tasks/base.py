@@ -32,10 +32,23 @@ class Examples(NamedTuple):
         assert self.informative is not None
         return self.informative
 
+    def part(self, begin: int, end: int) -> Examples:
+        """Examples `begin` … `end` − 1."""
+        return Examples(*(None if field is None else field[begin:end] for field in self))  # type: ignore[arg-type]
+
 
 class Split(NamedTuple):
     train: Examples
     test: Examples
+
+
+class SetAside(NamedTuple):
+    """Training examples that a run is not trained on; None where there are none."""
+
+    validation: Examples | None = None
+    """The run is evaluated on them."""
+    confirmation: Examples | None = None
+    """No evaluation reads them: for one test after all choices have been made."""
 
 
 class Shape(NamedTuple):
@@ -55,6 +68,8 @@ class Shape(NamedTuple):
     """Length of the vectors, where inputs are vectors; 0 for tokens (vectors have no vocabulary and no length)."""
     regression: bool = False
     """Whether the answer is a real number (one output) or a class."""
+    validation_size: int = 0
+    """Examples of the training set that are set aside for validation; `train_size` does not count them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,3 +89,7 @@ class Task(Settings):
     def split(self, seed: int) -> Split:
         """Training and test examples. They depend on the settings and the seed, and on nothing else."""
         raise NotImplementedError
+
+    def set_aside(self, seed: int) -> SetAside:
+        """The examples that were taken out of the training set."""
+        return SetAside()

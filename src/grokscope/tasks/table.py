@@ -14,9 +14,9 @@ from torch import Generator, Tensor
 
 from ..errors import ConfigError
 from ..randomness import stream
-from ..settings import require
+from ..settings import require, setting
 from ..shapes import Int
-from .base import Examples, Shape, Split, Task
+from .base import Examples, SetAside, Shape, Split, Task
 from .draws import LARGEST_TABLE, draw
 
 SAMPLE = 2**14
@@ -48,6 +48,11 @@ class TableTask(Task):
     """Number of training examples; overrides `train_fraction`."""
     test_size: int | None = None
     """Number of test examples; none means all the rest, or 4096 where the table has more than 131072 rows."""
+    validation: float = setting(0.0, since=2)
+    """Fraction of the training examples that is set aside: the run is not trained on them, but evaluated (val_loss, val_accuracy),
+    and the stop rule reads their accuracy instead of the test accuracy."""
+    confirmation: float = setting(0.0, since=2)
+    """Fraction of the training examples that is set aside and that no evaluation reads: for one test at the end of a search."""
 
     @property
     def columns(self) -> tuple[range, ...]:
@@ -113,15 +118,23 @@ class TableTask(Task):
         return train, test
 
     @property
+    def set_aside_sizes(self) -> tuple[int, int]:
+        """Number of training examples set aside for validation and for confirmation."""
+        train, _ = self.sizes
+        return int(self.validation * train), int(self.confirmation * train)
+
+    @property
     def shape(self) -> Shape:
         train, test = self.sizes
+        validation, confirmation = self.set_aside_sizes
         return Shape(
             vocabulary=self.vocabulary,
             length=self.k + self.distractors + 1,
             test_length=self.k + self.distractors_at_test + 1,
             classes=self.classes,
-            train_size=train,
+            train_size=train - validation - confirmation,
             test_size=test,
+            validation_size=validation,
         )
 
     def check(self) -> None:
@@ -155,11 +168,36 @@ class TableTask(Task):
             raise ConfigError(field, f"{getattr(self, field)} of {rows} rows leaves no test example")
         if train + test > rows:
             raise ConfigError("test_size", f"{test} and {train} training examples are more than the {rows} rows")
+        for name, count in zip(("validation", "confirmation"), self.set_aside_sizes, strict=True):
+            part = getattr(self, name)
+            require(0 <= part < 1, name, f"{part} is outside [0, 1)")
+            require(count > 0 or not part, name, f"{part} of {train} training examples leaves no example for {name}")
+        require(
+            sum(self.set_aside_sizes) < train,
+            "validation",
+            f"{self.validation} and confirmation {self.confirmation} leave no training example",
+        )
 
     def split(self, seed: int) -> Split:
         train, test = self.sizes
         rows = self.draw(train + test, stream(seed, "split"))
         return Split(
-            self.examples(rows[:train], self.distractors, "train", seed),
+            self._known(rows[:train], seed).part(0, train - sum(self.set_aside_sizes)),
             self.examples(rows[train:], self.distractors_at_test, "test", seed),
         )
+
+    def set_aside(self, seed: int) -> SetAside:
+        validation, confirmation = self.set_aside_sizes
+        if not validation + confirmation:
+            return SetAside()
+        train, test = self.sizes
+        known = self._known(self.draw(train + test, stream(seed, "split"))[:train], seed)
+        middle = train - confirmation
+        return SetAside(
+            known.part(middle - validation, middle) if validation else None,
+            known.part(middle, train) if confirmation else None,
+        )
+
+    def _known(self, rows: Int[Tensor, "row column"], seed: int) -> Examples:
+        """The training examples before some are set aside: the same as without validation."""
+        return self.examples(rows, self.distractors, "train", seed)

@@ -13,7 +13,9 @@ from torch.func import functional_call
 
 from ...fleet.data import Batch, lane_data, with_plan
 from ...fleet.start import starting_point
+from ...interventions.base import NoIntervention
 from ...optim import losses
+from ...settings import require
 from ...tickets.base import Ticket
 from .network import Draws, plain_network
 from .updates import PlainFilter, optimizer_for
@@ -30,8 +32,14 @@ class PlainLoop:
 
     def __init__(self, config: RunConfig, device: torch.device, origin: Origin | None = None):
         """origin   the run that the ticket comes from"""
+        acts = not isinstance(config.do, NoIntervention) or config.branch.run
+        require(
+            not acts,
+            "do" if config.do.kind != "none" else "branch.run",
+            "a plain loop has no interventions and branches",
+        )
         self.config, self.device, self.shape = config, device, config.task.shape
-        train, test = lane_data(config)
+        train, test, *_ = lane_data(config)
         planned = with_plan(train, self.shape.vocabulary, max(self.shape.length, self.shape.test_length))
         start = starting_point(config, planned, origin)
         self.network = plain_network(config.model, self.shape).to(device)

@@ -54,8 +54,8 @@ class Attention(Part):
     def weigh(
         self, logits: Tensor, hidden: Tensor | None = None, frozen: Float[Tensor, "... position"] | None = None
     ) -> tuple[Tensor, Tensor]:
-        """log α and α: `normalise`, or the same `frozen` weights in every head."""
+        """log α and α: `normalise`, or the `frozen` weights, of every head or the same in all heads."""
         if frozen is None:
             return self.normalise(logits, hidden)
-        attention = frozen.unsqueeze(-2).expand_as(logits)
+        attention = (frozen if frozen.ndim == logits.ndim else frozen.unsqueeze(-2)).expand_as(logits)
         return attention.clamp_min(TINY).log(), attention

@@ -1,0 +1,174 @@
+"""The command forecast: whether and when runs will generalise, and how good the predictors are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ConfigError, StoreError
+from .app import Json, Runs, app
+from .printing import print_table, to_json
+
+if TYPE_CHECKING:
+    from ..forecast.evaluate import Score
+    from ..forecast.runs import RunForecast
+
+
+@app.command()
+def forecast(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN…", help="Ids of runs, or prefixes of them.", show_default=False)
+    ] = None,
+    evaluate: Annotated[
+        bool, typer.Option("--evaluate", help="Score every predictor on stored runs that it has not seen.")
+    ] = False,
+    at: Annotated[
+        int | None, typer.Option("--at", metavar="EPOCH", help="Epoch of observation; t_mem by default.")
+    ] = None,
+    by: Annotated[
+        int | None,
+        typer.Option(
+            "--by", metavar="EPOCH", help="Probability of generalising by this epoch; the run's last by default."
+        ),
+    ] = None,
+    predictor: Annotated[
+        str, typer.Option("--predictor", metavar="NAME", help="`grokscope list predictors` shows the choices.")
+    ] = "combined",
+    results: Annotated[
+        Path,
+        typer.Option("--results", metavar="DIR", help="Results to learn from, as `grokscope reproduce` writes them."),
+    ] = Path("results"),
+    scale: Annotated[str, typer.Option(help="Scale of the results: full or quick.", metavar="full | quick")] = "full",
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="STEM", help="With --evaluate, also draw STEM.svg and STEM.png.")
+    ] = None,
+    runs: Runs = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Forecast whether and when runs will generalise, from what is known on their plateau; score the predictors.
+
+    A predictor learns from stored results; nothing is trained. At t_mem, or at a later epoch, it says the probability of
+    generalising by the run's last epoch, the epoch itself with an interval of 80 %, and how far that can be trusted.
+
+        grokscope forecast 3f9a 77b1
+
+        grokscope forecast 3f9a --at 2000 --predictor fourier
+
+        grokscope forecast --evaluate --picture docs/forecast
+    """
+    from ..forecast import predictors
+    from ..forecast.data import load_pool
+
+    predictors.get(predictor)  # an unknown name is refused first
+    if scale not in ("full", "quick"):
+        raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
+    if not evaluate and not names:
+        raise ConfigError("RUN", "name the runs to forecast, or use --evaluate; `grokscope runs` lists them")
+    if evaluate and names:
+        raise ConfigError("--evaluate", "scores predictors on stored results and takes no runs")
+    if picture is not None and not evaluate:
+        raise ConfigError("--picture", "needs --evaluate")
+    pool = load_pool(results, scale)
+    if evaluate:
+        from ..forecast.evaluate import evaluate as score
+
+        scores, horizon = score(pool, horizon=None if by is None else float(by))
+        if picture is not None:
+            from ..figures.style import save
+            from ..forecast.picture import picture as draw
+
+            save(draw(pool, scores, horizon), picture)
+        if as_json:
+            print(to_json({"horizon": horizon, "scores": [asdict(own) for own in scores]}))
+        else:
+            _print_scores(scores, horizon)
+        return
+    from ..forecast.runs import forecast_run
+    from ..run import StoredRun
+    from .choice import Choice
+
+    found, problems = [], {}
+    for name in names or []:
+        stored = StoredRun.find(runs, name)
+        try:
+            found.append(forecast_run(stored, pool, predictor, at, by))
+        except StoreError as error:
+            problems[stored.id] = str(error)
+    if not found:
+        raise StoreError(next(iter(problems.values())))
+    if as_json:
+        print(to_json([asdict(own) for own in found]))
+    else:
+        _print_forecasts(found)
+    Choice([], problems, named=True).finish(problems)
+
+
+def _print_scores(scores: list[Score], horizon: float) -> None:
+    from rich.table import Table
+
+    printed = Table(box=None, pad_edge=False, header_style="bold")
+    for name in (
+        "predictor",
+        "protocol",
+        "at",
+        "runs",
+        "AUROC",
+        "factor",
+        "MAPE",
+        "ρ",
+        "ρ within",
+        "in 80 %",
+        "lead",
+        "public figure",
+    ):
+        numeric = name not in ("predictor", "protocol", "public figure")
+        printed.add_column(name, justify="right" if numeric else "left", no_wrap=True)
+    for own in sorted(scores, key=lambda score: (score.protocol, -_or_low(score.auroc))):
+        printed.add_row(
+            own.predictor,
+            own.protocol,
+            f"{own.at:g}",
+            str(own.runs),
+            f"{own.auroc:.2f}",
+            f"{math.exp(own.error):.2f}" if math.isfinite(own.error) else "",
+            f"{own.mape:.0f} %",
+            f"{own.rho:.2f}",
+            f"{own.within:.2f}" if math.isfinite(own.within) else "",
+            f"{100 * own.coverage:.0f} %",
+            f"{own.lead:,.0f}" if math.isfinite(own.lead) else "",
+            own.public,
+        )
+    print_table(printed, 160, soft_wrap=True)
+    print(
+        f"\nAUROC of generalising by epoch {horizon:,.0f}; factor: median error of t_grok; ρ within: over the seeds of one arm; "
+        "in 80 %: share of runs inside the interval of 80 %; lead: median epochs of warning at 5 % false alarms; "
+        "at: multiple of t_mem at which the run was observed."
+    )
+
+
+def _or_low(value: float) -> float:
+    return value if value == value else -1.0
+
+
+def _print_forecasts(found: list[RunForecast]) -> None:
+    from rich.table import Table
+
+    printed = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("run", "at", "groks by", "probability", "t_grok", "80 % interval", "actual", "trust"):
+        printed.add_column(name, justify="left" if name in ("run", "trust") else "right", no_wrap=True)
+    for own in found:
+        printed.add_row(
+            own.run,
+            f"{own.epoch:,}",
+            f"{own.by:,}",
+            f"{100 * own.chance:.0f} %",
+            f"{own.t_grok:,.0f}",
+            f"{own.low:,.0f} to {own.high:,.0f}",
+            "" if own.actual is None else f"{own.actual:,}",
+            own.trust,
+        )
+    print_table(printed, 160, soft_wrap=True)

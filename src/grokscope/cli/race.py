@@ -1,0 +1,316 @@
+"""The command race: accelerators under equal budgets."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ConfigError
+from .app import Device, Json, Lanes, Quiet, Runs, app
+from .printing import print_table, to_json
+
+if TYPE_CHECKING:
+    from ..experiments import Experiment
+    from ..fleet import TrainingStats
+    from ..race.board import Board
+    from ..race.methods.base import Method
+    from ..race.tracks.base import Scale, Sizes, Track
+    from ..race.tuning import Train
+    from ..report import Picture
+
+CONTROLS = "controls"
+"""Named like a track: the positive controls."""
+
+
+@app.command()
+def race(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TRACK…", help="A to E, or controls; the controls and all tracks by default.", show_default=False
+        ),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", metavar="A,B,C", help="Only these methods; stored results of others are kept."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="64 draws and 20 seeds (for a GPU), or a size for two cores.")
+    ] = False,
+    draws: Annotated[
+        int | None, typer.Option("--draws", help="Draws per method; 64 at full size, 4 at quick size.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option("--seeds", help="Fresh seeds per method; 20 at full size, 2 at quick size.")
+    ] = None,
+    tune_only: Annotated[bool, typer.Option("--tune-only", help="Stop after tuning.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print how many run-steps it takes at most, and train nothing.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print stored leaderboards, and train nothing.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page docs/race.md.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="PAGE.html", help="Also write a page with tables and pictures."),
+    ] = None,
+    runs: Runs = Path("runs"),
+    results: Annotated[Path, typer.Option("--results", metavar="DIR", help="Directory of the compact results.")] = Path(
+        "results"
+    ),
+    device: Device = "auto",
+    lanes: Lanes = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Race accelerators of grokking under equal budgets, and print a leaderboard with intervals.
+
+    Every method has the same number of draws of its settings on each track; the best on tuning seeds is scored on fresh seeds. What
+    tuning has chosen is stored with the results. The same command continues where it stopped.
+
+        grokscope race A --methods adamw,lion
+
+        grokscope --load my_method.py race C --methods mine
+
+        grokscope race --show --full
+    """
+    from ..race.estimate import check_sizes, estimate
+    from ..race.tracks.base import SIZES, tracks
+    from ..race.tracks.base import track as find_track
+
+    scale: Scale = "full" if full else "quick"
+    sizes = SIZES[scale]
+    sizes = sizes._replace(draws=sizes.draws if draws is None else draws, seeds=sizes.seeds if seeds is None else seeds)
+    check_sizes(sizes)
+    asked = names or [CONTROLS, *sorted(tracks.entries())]
+    chosen = {own.kind: own for own in (_track(name, find_track) for name in asked) if own is not None}
+    wanted = {kind: _methods(own, methods, scale) for kind, own in chosen.items()}
+    if not (show or markdown):
+        print_plan = not (quiet or as_json) or plan
+        for kind, own in chosen.items():
+            if print_plan:
+                print(estimate(own, wanted[kind].values(), scale, sizes), file=sys.stdout if plan else sys.stderr)
+        if plan:
+            return
+        how = _How(scale, sizes, runs, results, device, lanes, quiet or as_json)
+        if CONTROLS in asked and not tune_only:
+            _control(how)
+        for kind, own in chosen.items():
+            _tune(own, wanted[kind], how)
+            if not tune_only:
+                _score(own, wanted[kind], how)
+        how.print_stats(as_json)
+        if tune_only:
+            return
+    _show(list(chosen), results, scale, markdown=markdown, output=output, as_json=as_json)
+
+
+def _track(name: str, find: Any) -> Track | None:
+    from ..errors import nearest
+    from ..race.tracks.base import tracks
+
+    if name.lower() == CONTROLS:
+        return None
+    try:
+        return find(name)
+    except ConfigError:
+        raise ConfigError("track", f"none is called {name!r}. {nearest(name, [*tracks.entries(), CONTROLS])}") from None
+
+
+def _methods(track: Track, words: str | None, scale: Scale) -> dict[str, Method]:
+    """The methods that run on a track; those that were asked for by name and do not apply are named on stderr."""
+    from ..race.methods.base import accelerators, methods_on
+
+    applicable, excluded = methods_on(track.base(scale))
+    if words is None:
+        return applicable
+    asked = [word.strip() for word in words.split(",") if word.strip()]
+    if not asked:
+        raise ConfigError("--methods", "names no method; `grokscope list accelerators` shows the choices")
+    for name in asked:
+        accelerators.get(name)
+        if name in excluded:
+            print(f"track {track.kind}: {name} does not apply ({excluded[name]})", file=sys.stderr)
+    return {name: applicable[name] for name in dict.fromkeys(asked) if name in applicable}
+
+
+class _How:
+    """How a race is run."""
+
+    def __init__(
+        self, scale: Scale, sizes: Sizes, runs: Path, results: Path, device: str, lanes: int | None, quiet: bool
+    ):
+        from ..fleet import TrainingStats
+
+        self.scale, self.sizes, self.runs, self.results = scale, sizes, runs, results
+        self.device, self.lanes, self.quiet = device, lanes, quiet
+        self.stats: TrainingStats = TrainingStats()
+
+    def notify(self, line: str) -> None:
+        if not self.quiet:
+            print(line, file=sys.stderr)
+
+    def print_stats(self, as_json: bool) -> None:
+        from .session import print_stats
+
+        print_stats(self.stats, as_json)
+
+    def trainer(self) -> Train:
+        """Training with a live display, unless quiet."""
+        from .place import parse_place
+        from .session import stage_trainer
+
+        here = parse_place("local", {})
+        return stage_trainer(here, self.runs, self.device, self.lanes, not self.quiet, self.stats)
+
+
+def _tune(track: Track, methods: dict[str, Method], how: _How) -> None:
+    from ..ops.devices import resolve_device
+    from ..race.methods.base import method
+    from ..race.tuning import StoppedError, Tuning
+    from .session import command_line
+
+    needed = {one.inherits: method(one.inherits) for one in methods.values() if one.inherits}
+    own = needed | {name: one for name, one in methods.items() if not one.inherits}
+    place = resolve_device(how.device)
+    tuning = Tuning(track, own, how.scale, how.sizes, how.results, place, how.trainer(), how.notify)
+    try:
+        tuning.run()
+    except StoppedError:
+        print(f"stopped; everything is saved. To continue: {command_line()}", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+def _score(track: Track, methods: dict[str, Method], how: _How) -> None:
+    """Train the chosen settings on fresh seeds; the results are stored beside those of methods that were not asked for."""
+    from ..experiments.base import find_experiment
+
+    experiment = find_experiment(track.experiment)
+    titles = {one.title for one in methods.values()}
+    experiment = replace(experiment, arms={arm: own for arm, own in experiment.arms.items() if arm in titles})
+    if not experiment.arms:
+        return
+    assert experiment.prepare is not None
+    _run(experiment.prepare(experiment, how.results, how.scale), how, how.sizes.seeds)
+
+
+def _control(how: _How) -> None:
+    from ..experiments.base import find_experiment
+
+    _run(find_experiment("race-controls"), how, None)
+
+
+def _run(experiment: Experiment, how: _How, seeds: int | None) -> None:
+    from ..experiments.drawing import draw
+    from ..launch.precision import auto_precision
+    from ..ops.devices import resolve_device
+    from ..race.merging import merged
+    from ..store.results import load_results, save_results
+    from .science import collect_arms, train_arms
+
+    asked = experiment.configs(how.scale, seeds, auto_precision(resolve_device(how.device)))
+    how.notify(f"{experiment.name}: {len(asked)} runs")
+    stored = train_arms(asked, None, how.runs, how.device, how.lanes, False, how.quiet, how.stats)
+    kept = collect_arms(experiment, how.scale, asked, stored, how.device)
+    if kept is None:
+        print(f"{experiment.name}: no run could be trained", file=sys.stderr)
+        return
+    kept = merged(
+        kept, load_results(how.results, experiment.name, how.scale), lambda line: print(line, file=sys.stderr)
+    )
+    draw([(experiment, kept, save_results(how.results, kept))])
+
+
+def _show(kinds: list[str], results: Path, scale: Scale, *, markdown: bool, output: Path | None, as_json: bool) -> None:
+    from ..race.page import boards, report
+    from ..race.page import markdown as page
+    from ..store import save_file
+    from .session import command_line
+
+    cases = _control_cases(results, scale)
+    if markdown:
+        print(page(results, scale, cases), end="")
+        return
+    found = boards(results, scale, kinds)
+    if output is not None:
+        save_file(output, report(found, cases, scale, command_line(), lambda board: _picture(board, results)))
+    if as_json:
+        print(to_json({"scale": scale, "controls": cases, "tracks": [board.to_dict() for board in found]}))
+        return
+    if kinds and not found:
+        raise ConfigError(
+            "--results", f"{results} has no {scale} results of track {', '.join(kinds)} yet; run grokscope race"
+        )
+    _print_controls(cases)
+    for board in found:
+        _print(board)
+
+
+def _control_cases(results: Path, scale: Scale) -> list[dict[str, Any]]:
+    """The cases of the positive controls, as the ledger has them; empty if they were not run."""
+    from ..experiments.base import find_experiment
+    from ..experiments.ledger import rulings
+    from ..store.results import load_results
+
+    stored = load_results(results, "race-controls", scale)
+    if stored is None:
+        return []
+    return [case for row in rulings(find_experiment("race-controls"), stored) for case in row["cases"]]
+
+
+def _picture(board: Board, results: Path) -> Picture | None:
+    from ..experiments.base import find_experiment
+    from ..experiments.drawing import drawn_pictures
+    from ..figures.style import to_png, to_svg
+    from ..report import Picture
+    from ..store.results import load_results
+
+    stored = load_results(results, f"race-{board.track}", board.scale)
+    if stored is None:
+        return None
+    drawn = next(drawn_pictures(find_experiment(f"race-{board.track}"), stored))
+    width, height = map(float, drawn.figure.get_size_inches())
+    alt = f"Dot plot of the steps to 99 % test accuracy, one row per method; {board.rows[0].title} comes first."
+    return Picture(
+        name=f"race-{board.track}",
+        title=f"Track {board.track}",
+        caption=drawn.caption,
+        alt=alt,
+        width=width,
+        height=height,
+        svg=to_svg(drawn.figure),
+        png=to_png(drawn.figure),
+    )
+
+
+def _print(board: Board) -> None:
+    from rich.table import Table
+
+    from ..race.page import excluded_text
+    from ..race.words import HEADER, cells
+
+    print(f"\nTrack {board.track}: {board.title}. {board.about} ({board.scale}, {board.device})")
+    table = Table(*HEADER, box=None, pad_edge=False)
+    for row in board.rows:
+        table.add_row(*cells(row))
+    print_table(table, 180)
+    if board.excluded:
+        print(excluded_text(board))
+
+
+def _print_controls(cases: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    from ..race.page import CONTROLS as HEADER
+    from ..race.page import controls_rows
+
+    if not cases:
+        return
+    print("Positive controls")
+    table = Table(*HEADER, box=None, pad_edge=False)
+    for row in controls_rows(cases):
+        table.add_row(*row)
+    print_table(table, 160)

@@ -1,0 +1,148 @@
+"""The command `search`: find which tokens matter."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .app import Device, Json, Lanes, Quiet, Runs, Sets, app, parse_sets
+from .place import On, parse_place
+from .printing import to_json
+from .session import command_line, print_stats, stage_trainer
+
+PREFIX = "search."
+
+
+@app.command()
+def search(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="CONFIG.toml", help="Settings; those it does not name keep their defaults.")
+    ] = None,
+    settings: Sets = None,
+    k: Annotated[
+        int | None, typer.Option("--k", help="Number of tokens that matter; by default unknown, 1 to 4.")
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            "--budget",
+            metavar="RUN_STEPS",
+            help="Most steps of all candidates together until one is chosen; by default ten times `epochs`.",
+        ),
+    ] = None,
+    rivals: Annotated[
+        str | None,
+        typer.Option(
+            "--rivals",
+            metavar="all | A,B,C",
+            help="Also run other methods under the same splits and budget: plain, weight-decay, entropy, entmax, teacher, stg, "
+            "hard-concrete; for parity also fourier, gf2, lasso.",
+        ),
+    ] = None,
+    runs: Runs = Path("runs"),
+    on: On = "local",
+    device: Device = "auto",
+    lanes: Lanes = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Find which tokens matter: race hypotheses about them, and train on with the one that holds.
+
+    Every candidate is a run with a KL prior towards the tokens it names. Candidates are judged on validation examples taken from
+    the training set; the winner is tested once on further examples, and the answer may be that there is no support. The same
+    command continues where it stopped. Settings of the search itself begin with `search.`:
+
+        grokscope search docs/examples/search-small.toml
+
+        grokscope search my.toml --k 2 --budget 20000 --set search.schedule=racing --set search.family=classes
+    """
+    from ..config import nested
+    from ..errors import ConfigError
+    from ..fleet import TrainingStats
+    from ..launch.grid import read_config
+    from ..launch.submit import with_precision
+    from ..searching.api import search as race
+    from ..searching.page import write_page
+
+    if budget is not None and budget < 1:
+        raise ConfigError("--budget", f"{budget} is below 1")
+    given = parse_sets(settings)
+    own = {name.removeprefix(PREFIX): value for name, value in given.items() if name.startswith(PREFIX)}
+    given = {name: value for name, value in given.items() if not name.startswith(PREFIX)}
+    place = parse_place(on, given)
+    config = with_precision(read_config(file, given), place, device)
+    stats = TrainingStats()
+    show = not (quiet or as_json)
+    tournament = race(
+        config,
+        k=k,
+        budget=budget or 0,
+        settings=nested(own),
+        rivals=[word.strip() for word in (rivals or "").split(",") if word.strip()],
+        runs=runs,
+        device=device,
+        train=stage_trainer(place, runs, device, lanes, show, stats),
+        notify=(lambda line: print(line, file=sys.stderr)) if show else None,
+    )
+    if tournament.status != "finished":
+        print(f"stopped; everything is saved. To continue: {command_line()}", file=sys.stderr)
+        raise typer.Exit(130)
+    page = write_page(tournament, runs, command_line())
+    if as_json:
+        print(to_json({**tournament.to_dict(), "page": str(page)}))
+    else:
+        _print(tournament.to_dict(), tournament.verdict())
+        print(f"\npage: {page}")
+    print_stats(stats, as_json)
+
+
+ROWS = 10
+"""Candidates in the printed table."""
+
+
+def _print(plain: dict[str, Any], verdict: str) -> None:
+    from rich.table import Table
+
+    from .printing import print_table
+
+    def place(entry: dict[str, Any]) -> tuple[Any, ...]:
+        loss = entry["rungs"][-1]["loss"]
+        return entry["run"] != plain["run"], -(entry["dropped"] or 0), float("inf") if loss is None else loss
+
+    table = Table("candidate", "run", "held-out loss", "accuracy", "run-steps", "dropped at", box=None, pad_edge=False)
+    listed = sorted(plain["tournament"], key=place)
+    for entry in listed[:ROWS]:
+        last = entry["rungs"][-1]
+        loss = "diverged" if last["loss"] is None else f"{last['loss']:.3f}"
+        dropped = "winner" if entry["run"] == plain["run"] else f"epoch {entry['dropped']}"
+        table.add_row(entry["name"], entry["run"], loss, f"{last['accuracy']:.1%}", f"{entry['run_steps']:,}", dropped)
+    print_table(table, 90)
+    if len(listed) > ROWS:
+        print(f"… and {len(listed) - ROWS:,} more")
+    print(f"\n{verdict}")
+    outcome = plain["outcome"]
+    if outcome["generalised_epoch"] is not None:
+        print(
+            f"99 % test accuracy at epoch {outcome['generalised_epoch']:,}, after {outcome['generalised_run_steps']:,} run-steps "
+            "of all candidates together."
+        )
+    else:
+        print(f"Test accuracy at epoch {outcome['epoch']:,}: {outcome['test_accuracy']:.1%}.")
+    if plain["rivals"]:
+        print()
+        _print_rivals(plain["rivals"])
+
+
+def _print_rivals(outcomes: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    from ..searching.tournament import rival_cells
+    from .printing import print_table
+
+    table = Table("method", "support", "run-steps", "to 99 % test", "test accuracy", "note", box=None, pad_edge=False)
+    for one in outcomes:
+        table.add_row(*rival_cells(one))
+    print_table(table, 100)

@@ -1,0 +1,154 @@
+"""The stacked tensors of many runs, lane by lane: data, weights, optimizer state, hyperparameters, masks; and how a run enters and
+leaves a lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+from .acting import at_branch
+from .data import Batch, stack_like
+from .division import without_prior
+from .layout import Layout
+from .objective import hyper_of
+from .start import starting_point
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..config import RunConfig
+    from ..tickets import Origin
+
+
+class Lanes:
+    """`lanes` runs of the same signature as `template`, on one buffer [lane, weight]."""
+
+    def __init__(self, template: RunConfig, lanes: int, device: torch.device):
+        self.config = template
+        self.lanes = lanes
+        self.device = device
+        self.shape = template.task.shape
+        self.layout = Layout(template.ticket.with_scores(template.model.parameters(self.shape)))
+        self.plans_in_steps = bool(template.batch_size) or template.do.reads_tokens
+        """Whether the tokens of a step are known in the step only."""
+        self.flat = torch.zeros(lanes, self.layout.size, device=device)
+        # leaves that share the buffer's memory: an in-place change of `flat` is a change of the weights
+        self.weights = {name: w.detach().requires_grad_() for name, w in self.layout.cut(self.flat).items()}
+        self.step = torch.zeros(lanes, dtype=torch.int64, device=device)
+        self.seed = torch.zeros(lanes, dtype=torch.int64, device=device)
+        self.mask: Tensor | None = None
+        self.hyper = {key: torch.zeros(lanes, device=device) for key in hyper_of(template)}
+        self.state = {
+            "optim": self._new_state(template.optim.init, template.optim.elementwise),
+            "filter": self._new_state(lambda weight, role: template.filter.init(weight), template.filter.elementwise),
+        }
+        self.train: Batch = {}
+        self.test: Batch = {}
+        self.validation: Batch | None = None
+
+    def planned(self, batch: Batch) -> Batch:
+        """A batch in the form in which the runs read it."""
+        raise NotImplementedError
+
+    def changed(self) -> None:
+        """Called when a lane gets another run."""
+
+    def masked(self) -> None:
+        """Called when a run with a mask comes into lanes that had none."""
+
+    def load(
+        self,
+        lane: int,
+        config: RunConfig,
+        data: tuple[Batch, ...],
+        saved: dict[str, Tensor] | None = None,
+        origin: Origin | None = None,
+        since: int = 0,
+    ) -> None:
+        """Load a run into a lane: initialised from its seed (and the `origin` of its ticket), or from saved tensors.
+
+        since   epoch at which a branch began
+        """
+        train, *others = data
+        if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
+            train = {name: tensor for name, tensor in train.items() if name != "target"}
+        sides = [train if self.plans_in_steps else self.planned(train), *map(self.planned, others)]
+        if not self.train or (self.lanes == 1 and self.train.keys() != sides[0].keys()):
+            self.train, self.test, *rest = (stack_like(self.lanes, side, self.device) for side in sides)
+            self.validation = rest[0] if rest else None
+        for stacked, own in zip((self.train, self.test, self.validation or {}), sides, strict=False):
+            for name, tensor in own.items():
+                stacked[name][lane].copy_(tensor)
+        for key, value in hyper_of(config).items():
+            self.hyper[key][lane] = value
+        self.hyper["branch.epoch"][lane] = since
+        self.seed[lane] = config.seed_for("order")
+        self.changed()
+        if saved is None:
+            start = starting_point(config, self.planned(data[0]), origin)
+            saved = {f"weight/{name}": weight for name, weight in start.weights.items()}
+            saved |= {f"mask/{name}": lives for name, lives in start.mask.items()}
+            saved = at_branch(config, saved)
+        for name, tensor in self._saved(lane).items():
+            tensor.zero_()
+            if name in saved:
+                tensor.copy_(saved[name])
+        self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
+
+    def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
+        if mask and self.mask is None:
+            self.mask = torch.ones_like(self.flat)
+            self.masked()
+        if self.mask is not None:
+            self.mask[lane] = 1.0
+            for name, lives in self.layout.cut(self.mask[lane]).items():
+                if name in mask:
+                    lives.copy_(mask[name])
+            self.flat[lane] *= self.mask[lane]
+
+    def unload(self, lane: int) -> dict[str, Tensor]:
+        """A copy of the state that a lane needs to continue: weights, optimizer and filter state, step counter, mask."""
+        tensors = {name: tensor.to("cpu", copy=True) for name, tensor in self._saved(lane).items()}
+        if self.mask is None:
+            return tensors
+        masks = {f"mask/{name}": part.bool().cpu() for name, part in self.layout.cut(self.mask[lane]).items()}
+        return tensors | {name: mask for name, mask in masks.items() if not mask.all()}
+
+    def copy_lanes(self, other: Lanes, lanes: list[int]) -> None:
+        """Take over the runs in some lanes of another program, in this order."""
+        keep = torch.tensor(lanes, device=self.device)
+        self.train = {name: tensor[keep] for name, tensor in other.train.items()}
+        self.test = {name: tensor[keep] for name, tensor in other.test.items()}
+        if other.validation is not None:
+            self.validation = {name: tensor[keep] for name, tensor in other.validation.items()}
+        self.hyper = {name: tensor[keep] for name, tensor in other.hyper.items()}
+        self.seed, self.step = other.seed[keep], other.step[keep]
+        self.mask = None if other.mask is None else other.mask[keep]
+        self.flat.copy_(other.flat[keep])
+        self.state = {component: {key: s[keep] for key, s in state.items()} for component, state in other.state.items()}
+
+    def _saved(self, lane: int) -> dict[str, Tensor]:
+        """Views of the state of one lane, by the names under which it is saved."""
+        views = {f"weight/{name}": weight for name, weight in self.layout.cut(self.flat[lane]).items()}
+        for component, state in self.state.items():
+            for key, stacked in state.items():
+                if "/" in key:
+                    views[f"{component}/{key}"] = stacked[lane]
+                else:
+                    views |= {
+                        f"{component}/{key}/{name}": part for name, part in self.layout.cut(stacked[lane]).items()
+                    }
+        return views | {"step": self.step[lane]}
+
+    def _new_state(self, init: Callable[..., dict[str, Tensor]], elementwise: bool) -> dict[str, Tensor]:
+        def stacked(state: dict[str, Tensor], suffix: str = "") -> dict[str, Tensor]:
+            return {key + suffix: torch.stack([tensor] * self.lanes) for key, tensor in state.items()}
+
+        if elementwise:
+            return stacked(init(torch.zeros_like(self.flat[0]), "matrix"))
+        state: dict[str, Tensor] = {}
+        for name, parameter in self.layout.parameters.items():
+            state |= stacked(init(torch.zeros(parameter.shape, device=self.device), parameter.role), f"/{name}")
+        return state

@@ -1,0 +1,1 @@
+"""Predictors, one file each."""

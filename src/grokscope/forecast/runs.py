@@ -1,0 +1,122 @@
+"""Forecasts of stored runs, by a predictor that has learned from committed results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ..analysis import times_of
+from ..analysis.plateau_features import features_at
+from ..errors import StoreError
+from ..probes.forecast import network_features
+from .base import INTERVAL, predictors
+from .data import table_at
+from .evaluate import FEWEST, auroc, chance, out_of_fold
+
+if TYPE_CHECKING:
+    from ..run import StoredRun
+    from ..store.results import Results
+
+FAR = 3.0
+"""Standard deviations from the runs that were learned from beyond which a forecast is not to be trusted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunForecast:
+    """What is said about one run."""
+
+    run: str
+    epoch: int
+    """Epoch of observation."""
+    chance: float
+    """Probability of generalising by the epoch `by`."""
+    by: int
+    t_grok: float
+    """Median of the forecast."""
+    low: float
+    high: float
+    """Ends of the interval of 80 %."""
+    trust: str
+    """In words: how it did on unseen seeds, and whether this run resembles those that were learned from."""
+    actual: int | None
+    """When it did generalise, if it is known."""
+
+
+def observe(run: StoredRun, kind: str, at: int | None = None) -> dict[str, float]:
+    """The features of a run at an epoch, t_mem by default; StoreError if it had not memorised by then, or has generalised."""
+    times = times_of(run.info)
+    if times.t_mem is None:
+        raise StoreError(
+            f"run {run.id} has not memorised by epoch {run.info.epoch}: there is no plateau to forecast from"
+        )
+    epoch = times.t_mem if at is None else at
+    if epoch < times.t_mem:
+        raise StoreError(f"run {run.id} memorised at epoch {times.t_mem}, after epoch {epoch}; ask at a later one")
+    if epoch > run.info.epoch:
+        raise StoreError(f"run {run.id} was trained to epoch {run.info.epoch}, not to {epoch}")
+    if times.t_grok_first is not None and times.t_grok_first <= epoch:
+        raise StoreError(f"run {run.id} has generalised at epoch {times.t_grok_first} already, before epoch {epoch}")
+    found = features_at(run.metrics, float(times.t_mem), float(epoch))
+    missing = set(predictors.get(kind).columns) - set(found)
+    if missing:
+        kept = [own for own in run.finite_epochs if times.t_mem <= own <= epoch]
+        if kept:
+            found |= network_features(run, kept[-1], chains="llc" in missing)
+    if missing := set(predictors.get(kind).columns) - set(found):
+        raise StoreError(
+            f"run {run.id} has no {', '.join(sorted(missing))} at epoch {epoch}, which {kind} needs; a checkpoint between "
+            f"{times.t_mem} and {epoch} (log.keep) may have it"
+        )
+    return found | {"observed": float(max(epoch, 1)), "t_mem": float(times.t_mem)}
+
+
+def forecast_run(
+    run: StoredRun, pool: dict[str, Results], kind: str = "combined", at: int | None = None, by: int | None = None
+) -> RunForecast:
+    """Whether and when a run will generalise.
+
+    by   epoch of the probability; the run's last planned epoch by default
+    """
+    seen = observe(run, kind, at)
+    learned = table_at(pool, seen["observed"] / max(seen["t_mem"], 1.0))
+    learned = learned[learned["run"] != run.id] if len(learned) else learned
+    predictor = predictors.get(kind)()
+    usable = learned[predictor.usable(learned)] if len(learned) else learned
+    if len(usable) < FEWEST:
+        raise StoreError(
+            f"{len(usable)} stored runs have what {kind} needs at this epoch; {FEWEST} are needed to learn from"
+        )
+    predictor.fit(usable)
+    table = pd.DataFrame([seen])
+    forecast = predictor.predict(table)
+    horizon = run.config.epochs if by is None else by
+    tail = (1 - INTERVAL) / 2
+    actual = times_of(run.info).t_grok_first
+    return RunForecast(
+        run=run.id,
+        epoch=int(seen["observed"]),
+        chance=float(forecast.by(horizon)[0]),
+        by=horizon,
+        t_grok=float(forecast.quantile(0.5)[0]),
+        low=float(forecast.quantile(tail)[0]),
+        high=float(forecast.quantile(1 - tail)[0]),
+        trust=_trust(kind, usable, float(forecast.far[0])),
+        actual=actual,
+    )
+
+
+def _trust(kind: str, learned: pd.DataFrame, far: float) -> str:
+    """`good: off by a factor of 1.2 on unseen seeds`; low where the interval is not honest or the run is unlike all others."""
+    tested = out_of_fold(kind, learned)
+    grokked = tested["grokked"].to_numpy(bool)
+    ratio = np.log(tested["middle"][grokked] / tested["time"][grokked])
+    typical = float(np.exp(np.median(np.abs(ratio)))) if len(ratio) else np.inf
+    middle = float(tested["time"].median())
+    skill = auroc(chance(tested, middle), grokked & (tested["time"] <= middle).to_numpy(bool))
+    if far > FAR:
+        return f"low: {far:.1f} standard deviations from the runs that it learned from"
+    word = "good" if typical <= 1.5 and skill >= 0.8 else "fair" if typical <= 2 and skill >= 0.7 else "low"
+    return f"{word}: off by a factor of {typical:.2g} on {len(tested)} unseen runs"

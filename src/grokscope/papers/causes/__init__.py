@@ -1,0 +1,1 @@
+"""Causes of the wait: experiments that change one thing in mid-plateau and leave the rest of the run as it was."""

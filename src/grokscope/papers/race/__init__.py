@@ -1,0 +1,1 @@
+"""The race of accelerators: one experiment per track, and the positive controls."""

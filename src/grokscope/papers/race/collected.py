@@ -1,0 +1,123 @@
+"""Times of the race, collected for every run: in steps, so that batches and full batches compare.
+
+A run of the method `search` only carries settings: the search under its splits, seed and folder is made here, and the steps of all
+candidates count.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...analysis.times import stable_time
+from ...config import RunConfig, Stop, read_stored
+from ...experiments.collected import Finished, collected
+from ...launch.local import train_all
+from ...race.methods.search import Search
+from ...race.together import together
+from ...run import StoredRun
+from ...searching import SearchSettings, Tournament, search
+from ...searching.api import quiet_stages
+from ...store import last_numerics, read_metrics
+from ...thresholds import reaches
+from ..search.found import settings_for
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...searching.race import Train
+    from ...store import RunInfo
+
+GOAL = 0.99
+
+
+def is_search(config: RunConfig) -> bool:
+    """Whether a run stands for a search."""
+    return config.stop.accuracy == Search.settings["stop.accuracy"]
+
+
+def race_settings(config: RunConfig) -> SearchSettings:
+    """Those of the experiments of the search; a first rung that a small learning rate puts late is at half of the horizon."""
+    own, half = settings_for(config), max(1, config.epochs // 2)
+    late = own.schedule.first_rung(config) > half
+    return own.with_values({"schedule.first": half}) if late else own
+
+
+@functools.lru_cache(maxsize=8)
+def tournaments_of(configs: tuple[RunConfig, ...], runs: str, device: str) -> dict[int, Tournament]:
+    """The searches of several seeds, side by side; what is stored of them is not trained again."""
+
+    def train(own: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
+        return train_all(own, runs=runs, device=device, notify=quiet_stages)
+
+    def task(config: RunConfig) -> Callable[[Train], Tournament]:
+        return lambda train: search(config, settings=race_settings(config), runs=runs, device=device, train=train)
+
+    found = together([task(config) for config in configs], train)
+    return {config.seed: one for config, one in zip(configs, found, strict=True)}
+
+
+def _searched(run: Finished) -> Tournament:
+    """The search of a run's seed. Those of all seeds of the experiment are made at once."""
+    every = [read_stored(info.config, info.id) for info in run.others.values()]
+    plain = tuple(replace(config, exact=False, stop=Stop(extend=1.0)) for config in every if is_search(config))
+    device = "cuda" if "gpu" in last_numerics(run.info.manifest) else "cpu"
+    return tournaments_of(plain, str(run.info.path.parent), device)[run.config.seed]
+
+
+def _rows(run: Finished) -> tuple[pd.DataFrame, int]:
+    """The rows of the run that counts, and the steps that were taken beside it: of a search, the winner's run and the steps of the
+    other candidates."""
+    if not is_search(run.config):
+        return run.metrics, 0
+    found = _searched(run)
+    if found.winner is None:  # what was trained of the search is saved, and the same command continues it
+        raise KeyboardInterrupt
+    entry = found.entries[found.winner]
+    rows = read_metrics(StoredRun.find(run.info.path.parent, entry.run).info).to_pandas()
+    return rows, found.run_steps - entry.run_steps
+
+
+def _crossing(run: Finished, threshold: float) -> float | None:
+    table, before = _rows(run)
+    reached = table.loc[reaches(table["test_accuracy"], threshold), "epoch"]
+    return None if reached.empty else before + float(reached.iloc[0]) * run.config.steps_per_epoch
+
+
+@collected("race_first")
+def first(run: Finished) -> float | None:
+    """Steps to the first evaluation at or above 99 % test accuracy."""
+    return _crossing(run, GOAL)
+
+
+@collected("race_first_95")
+def first_95(run: Finished) -> float | None:
+    """Steps to the first evaluation at or above 95 % test accuracy."""
+    return _crossing(run, 0.95)
+
+
+@collected("race_stable")
+def stable(run: Finished) -> float | None:
+    """Steps from which 99 % was never lost again."""
+    table, before = _rows(run)
+    reached = stable_time(table["epoch"], table["test_accuracy"], GOAL)
+    return None if reached is None else before + float(reached) * run.config.steps_per_epoch
+
+
+@collected("race_end")
+def end(run: Finished) -> float | None:
+    """Steps that were trained: a run without a time is censored there."""
+    if is_search(run.config):
+        return float(_searched(run).run_steps)
+    return float(run.info.epoch * run.config.steps_per_epoch)
+
+
+@collected("race_steps_per_epoch")
+def steps_per_epoch(run: Finished) -> float | None:
+    """Optimizer steps per epoch."""
+    return float(run.config.steps_per_epoch)
+
+
+COLLECTED = ("race_first", "race_first_95", "race_stable", "race_end", "race_steps_per_epoch")

@@ -1,0 +1,1 @@
+"""Experiments about the search: is the support found, at what cost, and what do other methods reach for as much?"""

@@ -1,0 +1,60 @@
+"""Whether the support that won is more than chance: one permutation test on examples that no choice has seen.
+
+The winner depends on the training and the validation examples alone. If labels are independent of the inputs, the labels of the
+confirmation examples are exchangeable given its predictions, so that the test rejects with probability ≤ level, whatever the
+number of candidates, rungs and peeks at the validation examples. It holds once: a search whose settings are changed until it
+succeeds has looked at these examples more than once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from ..fleet.data import known_examples
+from ..randomness import stream
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ..run import StoredRun
+
+PERMUTATIONS = 9_999
+
+
+class Confirmation(NamedTuple):
+    """Result of the test."""
+
+    p: float
+    """Share of permutations of the labels with at least as many correct answers, the given order included."""
+    accuracy: float
+    examples: int
+    level: float
+
+    @property
+    def found(self) -> bool:
+        return self.p <= self.level
+
+
+def confirm(run: StoredRun, level: float) -> Confirmation:
+    """Test the newest network of a run on its confirmation examples."""
+    config = run.config
+    _, _, held_out = known_examples(config, run.split.train)
+    assert held_out is not None
+    labels = held_out.labels if held_out.labels.ndim == 1 else held_out.labels[:, -1]
+    answers = run.network()(held_out).answers.argmax(-1)
+    correct = answers == labels
+    p = permutation_p(answers, labels, config.seed_for("data"))
+    return Confirmation(p, float(correct.float().mean()), len(labels), level)
+
+
+def permutation_p(answers: Tensor, labels: Tensor, seed: int, permutations: int = PERMUTATIONS) -> float:
+    """p of the number of correct answers under permutations of the labels."""
+    generator = stream(seed, "confirmation")
+    observed = int((answers == labels).sum())
+    as_good = 0
+    for _ in range(permutations):
+        order = torch.randperm(len(labels), generator=generator)
+        as_good += int((answers == labels[order]).sum()) >= observed
+    return (1 + as_good) / (1 + permutations)

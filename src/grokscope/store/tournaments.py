@@ -1,0 +1,43 @@
+"""Tournaments of searches: <runs>/search-<id>/tournament.json, sealed. What it says follows from the stored runs of the candidates:
+a search that was killed is continued from them, and the file is written anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from .disk import listing, make_folder, write
+from .seal import read_sealed_json, sealed_json
+
+FILE = "tournament.json"
+PREFIX = "search-"
+
+
+def tournament_folder(runs: str | Path, id: str) -> Path:
+    return Path(runs) / f"{PREFIX}{id}"
+
+
+def save_tournament(runs: str | Path, id: str, content: dict[str, Any]) -> Path:
+    """Write the state of a search; returns its folder."""
+    folder = tournament_folder(runs, id)
+    make_folder(folder)
+    write(folder / FILE, sealed_json(content, _label(folder)))
+    return folder
+
+
+def load_tournament(runs: str | Path, id: str) -> dict[str, Any]:
+    """The stored state of a search, verified; StoreError if there is none."""
+    folder = tournament_folder(runs, id)
+    if not (folder / FILE).exists():
+        known = ", ".join(sorted(path.name.removeprefix(PREFIX) for path in listing(Path(runs)) if _holds(path)))
+        raise StoreError(f"no search {id} in {runs}" + (f"; there are {known}" if known else ""))
+    return read_sealed_json(folder / FILE, _label(folder))
+
+
+def _holds(path: Path) -> bool:
+    return path.name.startswith(PREFIX) and (path / FILE).exists()
+
+
+def _label(folder: Path) -> str:
+    return f"search {folder.name}/{FILE}"

@@ -1,0 +1,142 @@
+"""The command: one line for what is wrong; a newcomer's method and track in one file each, from tuning to the leaderboard."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import grokscope
+from grokscope.cli import main
+from grokscope.errors import ConfigError
+from grokscope.experiments.base import find_experiment
+from grokscope.store.tuned import save_tuned
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def command(*words):
+        monkeypatch.setattr("sys.argv", ["grokscope", *words])
+        with pytest.raises(SystemExit) as end:
+            main(list(words))
+        out, err = capsys.readouterr()
+        return end.value.code, out, err
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("Q",), "track: none is called 'Q'. Choose from: A, B, C, D, E, controls."),
+        (("A", "--methods", "adamv"), "method: no method is called 'adamv'. Did you mean adamw?"),
+        (("A", "--methods", ","), "--methods: names no method; `grokscope list accelerators` shows the choices"),
+        (
+            ("A", "--draws", "1"),
+            "--draws: 1 is too small a budget: there is nothing to choose from; take 2 or more",
+        ),
+        (("A", "--seeds", "0"), "--seeds: 0 is below 1"),
+        (("A", "--show"), "--results: results has no quick results of track A yet; run grokscope race"),
+    ],
+)
+def test_what_is_wrong_is_one_line(run, words, line):
+    code, out, err = run("race", *words)
+    assert code == 2 and out == ""
+    assert err.strip() == line
+
+
+def test_the_plan_trains_nothing(run, tmp_path):
+    code, out, _ = run("race", "A", "E", "--full", "--plan")
+    assert code == 0 and out.count("at most") == 2 and "1,672,000 run-steps of tuning" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_method_that_does_not_apply_is_named(run):
+    code, out, err = run("race", "A", "--methods", "oracle,lion", "--plan")
+    assert code == 0 and "1 methods" in out
+    assert err == "track A: oracle does not apply (prior.beta: model onehot-mlp has no attention to guide)\n"
+
+
+def test_reproduce_refuses_what_is_not_tuned(run, tmp_path):
+    code, _, err = run("reproduce", "race-A")
+    assert code == 2 and err.startswith("race-A: not tuned yet: adamw, ") and err.endswith("run grokscope race A\n")
+    experiment = find_experiment("race-A")
+    methods = ("adamw", "decay", "sgd", "lion", "muon", "grokfast-ma", "grokfast-ema", "orthograd", "stablemax", "egd")
+    table = {name: {"settings": {"optim.lr": 0.005}} for name in (*methods, "weight-noise")}
+    save_tuned(tmp_path / "results", "race-A", "quick", table)
+    prepared = experiment.prepare(experiment, tmp_path / "results", "quick")
+    assert {config.optim.lr for _, config in prepared.configs("quick", 1)} == {0.005}
+    with pytest.raises(ConfigError, match="not tuned yet"):
+        experiment.prepare(experiment, tmp_path / "results", "full")
+
+
+FILE = '''
+"""A method and a track of one's own."""
+
+from grokscope.models.transformer import Transformer
+from grokscope.race.methods.base import ADAMW, Method, accelerators
+from grokscope.race.space import LogUniform
+from grokscope.race.tracks.base import Track, tracks
+from grokscope.tasks.modular import Modular
+
+
+@accelerators.register("smoothed")
+class Smoothed(Method):
+    """AdamW with a longer memory."""
+
+    title = "smoothed"
+    space = {**ADAMW, "optim.beta1": LogUniform(0.01, 0.5, complement=True)}
+    uncontrolled = "It is an example."
+
+
+@tracks.register("T")
+class Tiny(Track):
+    """Addition mod 5 among one distractor."""
+
+    title = "tiny"
+    task = Modular(p=5, distractors=1, alphabet=2, train_fraction=0.8)
+    model = Transformer(d=8, d_mlp=16)
+    horizon = 40
+    every = 10
+'''
+
+
+WORKER = Path(__file__).parents[1] / "docs" / "command_worker.py"
+"""Runs several commands in one process: what a file registers cannot be unloaded again."""
+
+
+def test_a_newcomer_enters_with_one_file(tmp_path):
+    (tmp_path / "mine.py").write_text(FILE, encoding="utf-8")
+    sizes = ["race", "T", "--draws", "2", "--seeds", "2", "--device", "cpu", "--quiet"]
+    calls = [
+        ["--load", "mine.py", *sizes, "--methods", "smoothed,search", "--json", "-o", "page.html"],
+        [*sizes, "--methods", "adamw"],
+        [*sizes, "--methods", "adamw", "--json"],
+    ]
+    done = subprocess.run(
+        [sys.executable, str(WORKER)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(grokscope.__file__).parents[1])},
+        input=json.dumps(calls),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    (first, out), (second, printed), (third, again) = json.loads(done.stdout)
+    assert (first, second, third) == (0, 0, 0), done.stderr
+    (board,) = json.loads(out)["tracks"]
+    rows = {row["method"]: row for row in board["rows"]}
+    assert set(rows) == {"smoothed", "search"}
+    assert "optim.beta1" in rows["smoothed"]["settings"] and rows["smoothed"]["tuning_steps"] > 0
+    assert rows["search"]["note"] == "settings of adamw, not tuned itself"
+    assert all(row["seeds"] == 2 for row in rows.values())
+    assert "Track T: tiny" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    folder = tmp_path / "results" / "race-T" / "quick"
+    assert {"tuned.json", "runs.parquet", "race-T-leaderboard.svg"} <= {path.name for path in folder.iterdir()}
+    assert "smoothed" in printed and "AdamW" in printed, "stored methods stay on the board"
+    assert len(json.loads(again)["tracks"][0]["rows"]) == 3
+    assert '"run_steps"' in done.stderr.splitlines()[0] and done.stderr.count('"run_steps"') == 1, "trained once"

@@ -1,0 +1,88 @@
+"""The command: what it prints, what it writes, and one line for what is wrong."""
+
+import json
+
+import pytest
+
+from grokscope.cli import main
+
+TINY = [
+    *("--set", "task.p=11", "--set", "task.distractors=1", "--set", "task.train_fraction=0.8", "--set", "epochs=20"),
+    *("--set", "model.d=8", "--set", "model.d_mlp=16", "--set", "stop.accuracy=0", "--set", "search.schedule.first=10"),
+    *("--device", "cpu"),
+]
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def command(*words):
+        monkeypatch.setattr("sys.argv", ["grokscope", *words])
+        with pytest.raises(SystemExit) as end:
+            main(list(words))
+        out, err = capsys.readouterr()
+        return end.value.code, out, err
+
+    return command
+
+
+def test_a_search_prints_and_stores_its_tournament(run, tmp_path):
+    code, out, _ = run("search", *TINY, "--k", "2", "--json")
+    assert code == 0
+    plain = json.loads(out)
+    assert plain["candidates"] == 3 == len(plain["tournament"])
+    assert plain["status"] == "finished" and plain["found"] in (True, False)
+    assert {"epoch", "run_steps", "why"} == set(plain["decided"])
+    folder = tmp_path / "runs" / f"search-{plain['search']}"
+    assert {path.name for path in folder.iterdir()} == {
+        "index.html",
+        "tournament.json",
+        "tournament.svg",
+        "tournament.png",
+    }
+    assert "<svg" in (folder / "tournament.svg").read_text()
+    code, out, _ = run("search", *TINY, "--k", "2", "--quiet", "--rivals", "plain")
+    assert code == 0 and "support found" in out.lower() and "plain" in out
+    code, out, _ = run("runs", "--json")
+    assert code == 0 and len(json.loads(out)) == 4, "the folder of the search is no run"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--k", "7"), "search.k: 7 is more than the 3 units that a support can be made of"),
+        (
+            ("--budget", "5"),
+            "search.budget: 5 run-steps are too few for one rung: auto needs at least 40 to compare 3 candidates at epoch 10",
+        ),
+        (("--budget", "0"), "--budget: 0 is below 1"),
+        (
+            ("--set", "task.validation=0.001"),
+            "task.validation: 0.001 of 96 training examples leaves no example for validation",
+        ),
+        (
+            ("--set", "model=embedding-mlp"),
+            "model: embedding-mlp has no attention: a search compares priors on attention",
+        ),
+        (("--rivals", "stgg"), "rival: no rival is called 'stgg'. Did you mean stg?"),
+        (("--set", "search.budgte=5"), "search.budgte: no such setting. Did you mean search.budget?"),
+    ],
+)
+def test_bad_input_is_one_line(run, tmp_path, words, line):
+    code, out, err = run("search", *TINY, *words)
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1] == line
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_a_search_is_made_of_is_listed(run):
+    for component, name in (
+        ("supports", "classes"),
+        ("proposals", "grow"),
+        ("schedules", "racing"),
+        ("rivals", "hard-concrete"),
+    ):
+        code, out, _ = run("list", component)
+        assert code == 0 and f"{name}\n" in out
+    assert "search.schedule.first" in run("list", "schedules")[1]

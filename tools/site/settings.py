@@ -1,0 +1,138 @@
+"""The pages of settings and of columns, from docstrings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from grokscope.analysis import Times
+from grokscope.config import RunConfig
+from grokscope.describe import _field_docs, entry, field_docs, settings_of
+from grokscope.measures import measures
+from grokscope.optim import losses
+from grokscope.registry import Registry
+
+SETTINGS = """# Settings
+
+Every setting of a run, with its default. On the command line a setting is `--set NAME=VALUE`; in a TOML file it is a line of its
+table (`[task]`, `p = 97`); in a grid its value is a list. Unless stated otherwise a setting is part of the run's id.
+`grokscope list COMPONENT` prints the same, entries of your own included.
+"""
+COLUMNS = """# Columns
+
+`grokscope.load_runs` returns one table for all runs, with one row per evaluation. It has the settings of the run as columns
+with their dotted names (`task.p`, [settings](settings.md)), and the columns below. What a model or a task does not have is missing
+in its rows.
+"""
+
+
+def settings_page() -> str:
+    """Settings of the run itself, then one section per component with its entries."""
+    docs, components = field_docs(RunConfig), RunConfig.component_fields()
+    defaults = RunConfig().to_dict()
+    own = [f.name for f in fields(RunConfig) if f.name not in components]
+    rows = [(name, defaults[name], docs.get(name, "")) for name in own]
+    lines = [SETTINGS, "## The run", "", *_table(rows), ""]
+    for name, held in components.items():
+        if held.registry is None:
+            lines += [f"## {name}", "", _about(held.default), ""]
+            lines += [*_table(_prefixed(name, settings_of(held.default))), ""]
+        else:
+            lines += _registry(name, held.registry, held.default.kind)
+    lines += ["## loss", ""]
+    return "\n".join([*lines, *(f"- `{one['name']}`: {one['about']}" for one in _entries(losses)), ""])
+
+
+def _registry(name: str, registry: Registry[Any], default: str) -> list[str]:
+    """All entries that a component can be; settings that all of them have are listed once."""
+    found = _entries(registry)
+    common = [row for row in found[0]["settings"] if all(row in one["settings"] for one in found)]
+    kinds = ", ".join(f"`{one['name']}`" for one in found)
+    lines = [f"## {name}", "", f"`{name}.kind` is one of {kinds}; `{default}` by default."]
+    if common and len(found) > 1:
+        lines += ["", "All of them have:", "", *_table(_prefixed(name, common))]
+    for one in found:
+        rows = one["settings"] if len(found) == 1 else [row for row in one["settings"] if row not in common]
+        lines += [
+            "",
+            f"### {name}: {one['name']}",
+            "",
+            one["about"],
+            *(["", *_table(_prefixed(name, rows))] if rows else []),
+        ]
+    return [*lines, ""]
+
+
+def _entries(registry: Registry[Any]) -> list[dict[str, Any]]:
+    return [entry(name, thing) for name, thing in registry.entries().items()]
+
+
+def _prefixed(prefix: str, rows: Iterable[dict[str, Any]]) -> list[tuple[str, Any, str]]:
+    return [(f"{prefix}.{row['name']}", row["default"], row["meaning"]) for row in rows]
+
+
+def _about(thing: Any) -> str:
+    return (inspect.getdoc(thing) or "").split("\n\n")[0]
+
+
+def _table(rows: Iterable[tuple[str, Any, str]]) -> list[str]:
+    cells = (f"| `{name}` | {_value(default)} | {_cell(meaning)} |" for name, default, meaning in rows)
+    return ["| setting | default | meaning |", "|---|---|---|", *cells]
+
+
+def _value(value: Any) -> str:
+    return "" if value in (None, "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def columns_page() -> str:
+    """Columns by the measure that they come from, and the times that are found from them."""
+    lines = [COLUMNS, "## Every row", "", "| column | meaning |", "|---|---|"]
+    always = {
+        "run": "Id of the run.",
+        "status": "Its status: running, stopped, failed, done, grokked or diverged.",
+        "epoch": "Optimizer epochs before the evaluation.",
+        "seconds": "Wall seconds spent on the run so far.",
+        "seconds_per_step": "Seconds per optimizer step since the last evaluation.",
+    }
+    lines += [f"| `{name}` | {meaning} |" for name, meaning in always.items()]
+    for name, measure in measures.entries().items():
+        own, module = inspect.getdoc(measure) or "", inspect.getdoc(inspect.getmodule(measure)) or ""
+        lines += ["", f"## Measure: {name}", "", *(_cell(part) + "\n" for part in (module, own) if part)]
+        if found := column_names(measure):
+            lines += [f"Columns: {', '.join(f'`{column}`' for column in found)}."]
+    lines += [
+        "",
+        "## Times of a run",
+        "",
+        "Found from the rows by a [criterion](../concepts/clocks.md); columns of the tables of runs.",
+    ]
+    lines += ["", "| column | meaning |", "|---|---|"]
+    docs = _field_docs(Times)
+    lines += [f"| `{f.name}` | {_cell(docs[f.name])} |" for f in fields(Times)]
+    tau = _cell(inspect.getdoc(Times.tau_grok) or "")
+    return "\n".join([*lines, f"| `tau_grok` | {tau} |", ""])
+
+
+def column_names(measure: Any) -> list[str]:
+    """The columns that a measure writes, as in its source; `norm_…` stands for one per matrix, head or position."""
+    import ast
+    import textwrap
+
+    found: dict[str, None] = {}
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(measure)))):
+        keys = node.keys if isinstance(node, ast.Dict) else [node.key] if isinstance(node, ast.DictComp) else []
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            keys = [node.slice]
+        for key in keys:
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                found[key.value] = None
+            elif isinstance(key, ast.JoinedStr):
+                parts = (v.value if isinstance(v, ast.Constant) else "…" for v in key.values)
+                found["".join(map(str, parts))] = None
+    return list(found)
