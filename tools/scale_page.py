@@ -186,8 +186,8 @@ def make_listed(folder: Path, count: int) -> None:
 def measure(folder: Path) -> dict[str, Any]:
     lists = []
     for count in LISTED:
-        make_listed(folder, count)
-        lists.append(listing(folder))
+        make_listed(folder / str(count), count)
+        lists.append(listing(folder / str(count)))
     return {"plan": plan(CONFIGS), "store": store(SAVED), "lists": lists}
 
 
