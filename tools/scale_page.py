@@ -86,7 +86,7 @@ def store(count: int) -> dict[str, Any]:
     config = RunConfig().to_dict()
     tensors = {name: torch.zeros(120_000) for name in ("weights", "mean", "square")}
     rows = [{"epoch": epoch, **{f"m{n}": 0.5 for n in range(30)}} for epoch in range(100)]
-    with tempfile.TemporaryDirectory(prefix="scale-", dir=ROOT) as folder:
+    with tempfile.TemporaryDirectory(prefix="scale-") as folder:
         for number in range(-1, count):
             if not number:  # the first one imports packages
                 begin, cpu = time.perf_counter(), time.process_time()
