@@ -268,8 +268,8 @@ handed to the next free GPU, in the order of the plan.
 |---|---|---|
 {table}
 
-{plan_chunks} chunks on {gpus} GPUs are {rounds:.1f} rounds, so some GPUs wait at the end; with `ray.runs={smaller}` or `slurm.runs={smaller}`
-{smaller_busy:.0%} would be busy, each in smaller fleets, which are slower.
+{plan_chunks} chunks on {gpus} GPUs are {rounds:.1f} rounds, so some GPUs wait at the end; with `ray.runs={smaller}` or
+`slurm.runs={smaller}` {smaller_busy:.0%} would be busy, each in smaller fleets, which are slower.
 
 This leaves out waiting in a queue, starting processes (some ten seconds per task), recording CUDA graphs, and that wider models
 train more slowly. At that speed a GPU finishes {finished:.1f} runs of full length per second, which the store writes in
