@@ -40,6 +40,8 @@ COMMANDS = [
     "audit",
     "probe",
     "rm",
+    "status",
+    "cancel",
 ]
 
 

@@ -31,7 +31,10 @@ COMMANDS = {
         "status",
         "Show what trains where: jobs of clusters, runs in training with their host, progress, speed and estimated end.",
     ),
-    "cancel": ("status", "End jobs of a cluster."),
+    "cancel": (
+        "status",
+        "End jobs of a cluster. Their runs are saved, and the command that submitted them continues them later.",
+    ),
     "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
     "plot": (
