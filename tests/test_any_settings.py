@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from grokscope.cli.app import parse_seeds, parse_sets
 from grokscope.config import COMPONENTS, RunConfig
+from grokscope.config.files import read_config
 from grokscope.errors import ConfigError, shown
-from grokscope.launch.grid import read_config, read_grid
+from grokscope.launch.grid import read_grid
 from grokscope.settings import flatten
 
 MANY = int(os.environ.get("GROKSCOPE_EXAMPLES", "1"))

@@ -4,6 +4,7 @@
     config = grokscope.RunConfig()                       # the paper's default; change it with dataclasses.replace
     runs = grokscope.train(config, seeds=5)              # five seeds side by side, stored under runs/
     table = grokscope.load_runs("runs")                  # a pandas table, one row per evaluation
+    grokscope.plot.curves(runs)                          # a matplotlib figure, which a notebook shows
 
 Names are imported when first used, since PyTorch takes seconds to import.
 """
@@ -24,6 +25,7 @@ _HOME = {
     "train_all": "launch.submit",
     "search": "searching.api",
     "watch": "attach",
+    "log": "attach.loop",
     "load_runs": "store",
     "list_runs": "store",
     "find_run": "store",
@@ -33,11 +35,17 @@ _HOME = {
     "StoreError": "errors",
 }
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+_MODULES = ("analysis", "plot")
+"""Modules that are attributes without an import of their own."""
+
+__all__ = ["__version__", *_HOME, *_MODULES]  # noqa: PLE0604
 
 if TYPE_CHECKING:
+    from . import analysis as analysis
+    from . import plot as plot
     from .attach import watch as watch
     from .attach.fleet import train as train
+    from .attach.loop import log as log
     from .config import RunConfig as RunConfig
     from .errors import ConfigError as ConfigError
     from .errors import GrokscopeError as GrokscopeError
@@ -50,7 +58,14 @@ if TYPE_CHECKING:
     from .store import read_metrics as read_metrics
 
 
+def __dir__() -> list[str]:
+    """The public names, for tab completion: most are imported when they are first used."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module 'grokscope' has no attribute {name!r}")
     return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)

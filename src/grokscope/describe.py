@@ -6,14 +6,12 @@ import ast
 import dataclasses
 import functools
 import inspect
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from .settings import Settings, flatten
-
-SILENT = ("seed", "data_seed", "init_seed", "order_seed", "exact", "log.every", "log.dense", "log.keep")
-"""Settings that do not define a condition: repetitions, and when a run is evaluated."""
+from .settings import Settings
 
 
 def field_docs(settings: type[Settings]) -> dict[str, str]:
@@ -51,6 +49,22 @@ def first_line(thing: Any) -> str:
         or ""
     )
     return doc.strip().splitlines()[0] if doc.strip() else ""
+
+
+def listed_terms(thing: Any) -> dict[str, str]:
+    """The terms that a docstring lists, one per line and two spaces or more before their meaning; lines that are indented further
+    continue it. A measure lists its columns so."""
+    terms: dict[str, str] = {}
+    last = ""
+    for line in (inspect.getdoc(thing) or "").splitlines():
+        if found := re.fullmatch(r"([A-Za-z][\w{}]*) {2,}(\S.*)", line):
+            last = found[1]
+            terms[last] = found[2]
+        elif last and line.startswith("  "):
+            terms[last] += f" {line.strip()}"
+        else:
+            last = ""
+    return terms
 
 
 def entry(name: str, thing: Any) -> dict[str, Any]:
@@ -102,17 +116,3 @@ def meanings(settings: Settings) -> dict[str, str]:
     for name, held in settings.components().items():
         docs |= {f"{name}.{own}": meaning for own, meaning in meanings(held).items()}
     return docs
-
-
-def differences(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A name for each run's condition: the settings in which the runs differ, seeds aside."""
-    flat = [flatten(config) for config in configs]
-    names = dict.fromkeys(name for settings in flat for name in settings)
-    differing = [n for n in names if n not in SILENT and len({str(s.get(n)) for s in flat}) > 1]
-    conditions = []
-    for settings in flat:
-        shown = {n: settings[n] for n in differing if n in settings}
-        if not settings.get("prior.beta"):  # at strength 0 the other settings of the prior have no effect
-            shown = {n: v for n, v in shown.items() if not n.startswith("prior.") or n == "prior.beta"}
-        conditions.append(", ".join(f"{n.removesuffix('.kind')} = {v}" for n, v in shown.items()) or "all runs")
-    return conditions

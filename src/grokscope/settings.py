@@ -107,6 +107,13 @@ class Settings:
     HOST: ClassVar[tuple[str, ...]] = ()
     """Fields that affect only the data or initial weights of a run: they may also differ between lanes."""
 
+    def __post_init__(self) -> None:
+        """A component may be given as the name of its kind, or as a dict of its settings."""
+        for name, held in self.component_fields().items():
+            value = getattr(self, name)
+            if not isinstance(value, Settings):
+                object.__setattr__(self, name, held.read(value, name))
+
     @classmethod
     def component_fields(cls) -> Mapping[str, ComponentField]:
         """The fields that hold nested settings."""

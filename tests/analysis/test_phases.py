@@ -211,3 +211,15 @@ def test_sentences_without_a_plateau_or_a_resurgence() -> None:
     assert no_plateau.describe()[1] == "Plateau: none, the attention gradient was never below 60 % of its peak."
     no_return = Phases(t_mem=200, t_c=None, t_grok=1500, last_epoch=2000, fall=0.1, rise=1.4, loss_bump=None)
     assert no_return.describe()[2] == "Resurgence: none, the attention gradient rose no more than 1.4×."
+
+
+def test_without_the_gradient_on_attention_a_plateau_is_unknown():
+    epochs = np.arange(0, 2000, 25)
+    table = pd.DataFrame({"epoch": epochs, "train_accuracy": epochs > 100, "test_accuracy": epochs > 1000}).astype(
+        float
+    )
+    told = find_phases(table).describe()
+    assert told[1] == "Plateau: unknown, the gradient on attention (grad_M) was not recorded."
+    assert told[2] == "Resurgence: unknown, for the same reason."
+    seen = find_phases(table.assign(grad_M=1.0, train_loss=1.0)).describe()
+    assert seen[1] == "Plateau: none, the attention gradient was never below 100 % of its peak."

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from grokscope.analysis import Sample, holm, kaplan_meier, log_rank, sample
-from grokscope.analysis.survival import _counts, _log_rank_of_many
+from grokscope.analysis.survival import _log_rank_of_many, counts_of
 
 # Weeks of remission under 6-mercaptopurine and placebo (Freireich et al. 1963), the usual textbook example.
 TREATED = Sample(
@@ -148,7 +148,7 @@ def test_an_arm_that_ended_before_any_event_takes_no_degree_of_freedom() -> None
 def test_ours_for_many_arms_is_scipys_for_two(a: Sample, b: Sample) -> None:
     test = log_rank(a, b)
     if test.freedom:
-        assert test == pytest.approx(_log_rank_of_many(*_counts([a, b])), abs=1e-9)
+        assert test == pytest.approx(_log_rank_of_many(*counts_of([a, b])), abs=1e-9)
     else:
         assert test == (0, 0, 1)
 

@@ -65,7 +65,7 @@ def test_the_table_is_that_of_the_scope(folder):
 def test_every_command_reads_them(folder, run):
     path, scopes = folder
     code, out, _ = run("runs", "--runs", path)
-    assert code == 0 and all(scope.id in out for scope in scopes) and "prior.beta" in out
+    assert code == 0 and all(scope.id in out for scope in scopes) and " beta " in out
     code, out, _ = run("show", scopes[-1].id, "--runs", path)
     assert code == 0 and "Memorisation" in out and "positions 0 1" in out
     code, out, err = run("check", "--runs", path)
@@ -73,7 +73,7 @@ def test_every_command_reads_them(folder, run):
     code, out, err = run("report", "--runs", path, "-o", path / "page.html")
     assert code == 0 and not err
     page = (path / "page.html").read_text(encoding="utf-8")
-    assert "prior.beta = 0.3" in page and page.count("<figure") == 5 and "The prior in its first step." in page
+    assert "β = 0.3" in page and page.count("<figure") == 5 and "The prior in its first step." in page
     code, out, _ = run("runs", "--runs", path, "--where", "prior.beta=0.3", "--json")
     assert code == 0 and len(json.loads(out)) == 2
     code, _, err = run("probe", "spectra", scopes[0].id, "--runs", path)

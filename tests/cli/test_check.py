@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from grokscope.launch.grid import read_config
+from grokscope.config.files import read_config
 from grokscope.launch.local import train_all
 from grokscope.store import list_runs
 from grokscope.store.results import Results, save_results

@@ -40,6 +40,7 @@ COMMANDS = [
     "audit",
     "probe",
     "rm",
+    "tag",
     "status",
     "cancel",
 ]

@@ -213,5 +213,5 @@ def test_a_damaged_run_hides_no_column(run, runs):
     """Columns are the settings in which the readable runs differ."""
     DAMAGE["state.json, one bit"](runs / BAD)
     header, *rows = run("runs", "--runs", runs)[1].splitlines()[:4]
-    assert header.split()[1:5] == ["task.kind", "optim.lr", "prior.beta", "log.keep"]
+    assert header.split()[1:5] == ["task", "lr", "beta", "seed"]
     assert [row.split()[2] for row in rows if BAD not in row] == ["0.01", "0.001"]

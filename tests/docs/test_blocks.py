@@ -15,6 +15,7 @@ compile."""
 ELSEWHERE = {
     *DOCS.glob("adding-*.md"),  # test_examples.py
     DOCS / "on-your-own-network.md",  # test_examples.py
+    DOCS / "python.md",  # test_python_page.py
     DOCS / "tutorial.md",  # its measure by test_commands.py, its verdict below
     DOCS / "theory-notes.md",  # an excerpt about runs that take minutes; below
     README,  # test_readme.py

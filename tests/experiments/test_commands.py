@@ -32,7 +32,7 @@ def toys(tiny, monkeypatch):
             **common,
         )
         monkeypatch.setitem(base._experiments, name, made)
-    monkeypatch.setattr(science, "PRICING", 0.01)
+    monkeypatch.setattr(science, "PRICING", {"full": 0.01, "quick": 0.01})
 
 
 def test_shared_runs_are_trained_once_and_everything_is_counted(toys, run, tmp_path):
@@ -77,3 +77,65 @@ def test_a_pattern_that_fits_nothing_names_the_nearest(run):
     code, _, err = run("reproduce", "si-fgi3")
     assert code != 0
     assert "si-fig3" in err
+
+
+def test_claims_are_found_right_after_reproduce_and_chosen_by_name_and_verdict(toys, run):
+    code, out, err = run("reproduce", "toy-*", "--quiet", "--device", "cpu")
+    assert code == 0, err
+    assert "pictures of toy-a: results/toy-a/quick (1 as SVG and PNG)" in out
+    code, out, err = run("claims")  # the quick results, though no scale is named
+    assert code == 0, err
+    assert "toy-a/fast (quick)" in out and "toy-b/never (quick)" in out
+    assert "\n2 claims: 1 agrees, 1 cannot be told.\n" in out
+    assert "toy-a" not in run("claims", "toy-b")[1].split("Every effect")[0]
+    assert [row["id"] for row in json.loads(run("claims", "toy-*", "--verdict", "agrees", "--json")[1])] == [
+        "toy-b/never"
+    ]
+    assert "toy-b/never" in run("claims", "toy-b/nev*")[1]
+    whole = {row["id"]: row["q"] for row in json.loads(run("claims", "--json")[1])}
+    (one,) = json.loads(run("claims", "toy-a", "--json")[1])
+    assert one["q"] == whole["toy-a/fast"]  # over the whole ledger, whatever is shown
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["toy-c"], "experiment: none is called 'toy-c'. Did you mean toy-"),
+        (["toy-a/fst"], "claim: none is called 'toy-a/fst'. Did you mean toy-a/fast?"),
+        (["--verdict", "agree"], "--verdict: unknown verdict 'agree'. Did you mean agrees?"),
+        (["toy-a", "--check"], "--check: is about the whole ledger; it cannot be combined with names or --verdict"),
+        (["--verdict", "agrees", "--markdown"], "--markdown: is about the whole ledger"),
+        (["--scale", "half"], "--scale: 'half' is neither full nor quick"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_one_line(toys, run, words, line):
+    run("reproduce", "toy-*", "--quiet", "--device", "cpu")
+    code, out, err = run("claims", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(line)
+
+
+def test_outside_a_checkout_one_line_says_where_results_come_from(run):
+    code, out, err = run("claims", "si-fig3")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert (
+        "no folder results with results; make some with `grokscope reproduce si-fig3`, or take the folder results"
+        in err
+    )
+
+
+def fail(runs):
+    """A picture that cannot be drawn."""
+    raise RuntimeError("no ink")
+
+
+@pytest.mark.parametrize("flag", [[], ["--json"]])
+def test_a_picture_that_fails_does_not_hide_the_verdicts(toys, run, tmp_path, monkeypatch, flag):
+    toy = base._experiments["toy-b"]
+    pictures = {"bad": fail, **toy.pictures}
+    monkeypatch.setitem(base._experiments, "toy-b", replace(toy, pictures=pictures))
+    code, out, err = run("reproduce", "toy-b", "--quiet", "--device", "cpu", *flag)
+    assert code == 1
+    assert "toy-b/never" in out and "agrees" in out
+    assert "picture toy-b-bad was not drawn (RuntimeError: no ink)" in err
+    assert (tmp_path / "results" / "toy-b" / "quick" / "toy-b-times.svg").exists()

@@ -181,7 +181,7 @@ def test_end_to_end_at_toy_size(tiny, tmp_path, monkeypatch):
     assert [row["claim"] for row in first] == ["few", "none"]
     assert [row["verdict"] for row in first] == ["cannot be told", "not tested"]
     assert [run.seed for run in curves_from(again)] == [0, 1] * 3
-    stems = draw([(experiment, again, folder)])
+    stems = draw([(experiment, again, folder)]).paths
     assert all(stem.with_suffix(suffix).stat().st_size > 1000 for stem in stems for suffix in (".svg", ".png"))
     ledger = load_ledger(tmp_path / "results", "full")
     assert len(ledger.rows()) == 2

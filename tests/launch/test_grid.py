@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from grokscope.launch.grid import read_config, read_grid
+from grokscope.config.files import read_config
+from grokscope.launch.grid import read_grid
 from grokscope.tasks.addition import Addition
 from grokscope.tasks.parity import Parity
 

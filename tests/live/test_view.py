@@ -66,15 +66,15 @@ def test_curves_hold_every_row_of_few_runs(runs):
     message = told(polled(runs))
     curves = message["curves"]
     assert curves["lines"] and curves["x"] == list(range(25, 301, 25))
-    assert [group["name"] for group in curves["groups"]] == ["prior.beta = 0.0", "prior.beta = 0.3"]
-    assert [group["label"] for group in curves["groups"]] == ["beta = 0.0", "beta = 0.3"]
+    assert [group["name"] for group in curves["groups"]] == ["no prior", "β = 0.3"]
+    assert [group["label"] for group in curves["groups"]] == ["no prior", "β = 0.3"]
     assert curves["groups"][0]["colour"] == "#0072B2"
     a, b = series(message, "accuracy", dashed=True)
     assert (a["run"], b["run"]) == ("a", "b")
     assert a["y"] == [0.25, 0.5, 0.75, 1, 1, 1, 1, 1, None, None, None, None]
     assert {own["run"] for own in series(message, "gradient", dashed=True)} == {"a", "b"}  # its bound
     assert told(polled(runs), linear=True)["curves"]["x"][0] == 0
-    assert message["outcomes"] == {"prior.beta = 0.0": "not grokked", "prior.beta = 0.3": "grokked at epoch 100"}
+    assert message["outcomes"] == {"no prior": "not grokked", "β = 0.3": "grokked at epoch 100"}
 
 
 def test_more_than_twenty_runs_are_a_median_and_a_band(runs):

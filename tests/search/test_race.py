@@ -172,7 +172,7 @@ def test_unknown_names_have_the_nearest(config, tmp_path):
 def test_the_example_finds_its_support(tmp_path, schedule):
     from pathlib import Path
 
-    from grokscope.launch.grid import read_config
+    from grokscope.config.files import read_config
 
     config = read_config(Path("docs/examples/search-small.toml"), {})
     found = search(config, settings={"schedule": schedule}, runs=tmp_path, device="cpu")

@@ -17,6 +17,7 @@ INTRO = """# Python
 here may change without notice. The equations are functions of `grokscope.theory`, listed on [their own page](../equations.md).
 """
 MODULES = {
+    "grokscope.plot": ("curves", "times", "attention", "gradient", "norm", "metric", "figure", "curves_of"),
     "grokscope.analysis": (
         "Criterion",
         "run_times",
@@ -26,7 +27,10 @@ MODULES = {
         "sample",
         "kaplan_meier",
         "log_rank",
+        "summarise",
         "compare",
+        "compare_with",
+        "trend_over",
     ),
     "grokscope.figures": ("figures", "RunCurves", "to_svg", "save"),
     "grokscope.measures": ("View", "measures"),
@@ -38,8 +42,10 @@ ARGUMENT = re.compile(r"^(\*{0,2}\w+(?:, \w+)*)\s{2,}(\S.*)$")
 def python_page() -> str:
     """Names of the package, then those of the modules."""
     lines = [INTRO, "## grokscope", ""]
-    for name in (name for name in grokscope.__all__ if not name.startswith("_")):
-        lines += described(f"grokscope.{name}", getattr(grokscope, name))
+    public = {name: getattr(grokscope, name) for name in grokscope.__all__ if not name.startswith("_")}
+    for name, thing in public.items():
+        if not inspect.ismodule(thing):  # they have sections of their own
+            lines += described(f"grokscope.{name}", thing)
     for module, names in MODULES.items():
         found = importlib.import_module(module)
         lines += [f"## {module}", "", (inspect.getdoc(found) or "").split("\n\n")[0], ""]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
-import textwrap
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
 from grokscope.analysis import Times
+from grokscope.cli.listing import ROW_COLUMNS
 from grokscope.config import RunConfig
-from grokscope.describe import _field_docs, entry, field_docs, settings_of
+from grokscope.describe import _field_docs, entry, field_docs, listed_terms, settings_of
 from grokscope.measures import measures
 from grokscope.optim import losses
 from grokscope.registry import Registry
@@ -98,16 +97,14 @@ def _cell(text: str) -> str:
 def columns_page() -> str:
     """Columns by the measure that they come from, and the times that are found from them."""
     lines = [COLUMNS, "## Every row", "", "| column | meaning |", "|---|---|"]
-    always = {
-        "run": "Id of the run.",
-        "status": "Its status: running, stopped, failed, done, grokked or diverged.",
-        "epoch": "Optimizer epochs before the evaluation.",
-        "seconds": "Wall seconds spent on the run so far.",
-        "seconds_per_step": "Seconds per optimizer step since the last evaluation.",
-    }
-    lines += [f"| `{name}` | {meaning} |" for name, meaning in always.items()]
+    lines += [f"| `{name}` | {meaning} |" for name, meaning in ROW_COLUMNS.items()]
     for name, measure in measures.entries().items():
-        lines += ["", f"## Measure: {name}", "", *_measure(measure)]
+        terms = listed_terms(measure)
+        paragraphs = (inspect.getdoc(measure) or "").split("\n\n")
+        told = [part for part in paragraphs if not any(part.lstrip().startswith(f"{term} ") for term in terms)]
+        lines += ["", f"## Measure: {name}", "", *(_cell(part) + "\n" for part in told if part)]
+        lines += ["| column | meaning |", "|---|---|"]
+        lines += [f"| `{column}` | {_cell(meaning)} |" for column, meaning in terms.items()]
     lines += [
         "",
         "## Times of a run",
@@ -119,37 +116,3 @@ def columns_page() -> str:
     lines += [f"| `{f.name}` | {_cell(docs[f.name])} |" for f in fields(Times)]
     tau = _cell(inspect.getdoc(Times.tau_grok) or "")
     return "\n".join([*lines, f"| `tau_grok` | {tau} |", ""])
-
-
-def _measure(measure: Any) -> list[str]:
-    """What a measure is about, and its columns: names from its source, meanings from the list in its docstring."""
-    meanings: dict[str, str] = {}
-    about, last = [inspect.getdoc(inspect.getmodule(measure)) or "", ""], ""
-    for line in (inspect.getdoc(measure) or "").splitlines():
-        if found := LISTED.fullmatch(line):
-            last, meanings[found[1]] = found[1], found[2]
-        elif last and line.startswith("  "):
-            meanings[last] += f" {line.strip()}"
-        else:
-            last = ""
-            about.append(line)
-    lines = [_cell(part) + "\n" for part in "\n".join(about).split("\n\n") if part.strip()]
-    names = dict.fromkeys([*column_names(measure), *meanings])
-    if not meanings:
-        return [*lines, f"Columns: {', '.join(f'`{name}`' for name in names)}."]
-    return [*lines, "| column | meaning |", "|---|---|", *(f"| `{n}` | {_cell(meanings.get(n, ''))} |" for n in names)]
-
-
-def column_names(measure: Any) -> list[str]:
-    """The columns that a measure writes, as in its source; `norm_{name}` stands for one per matrix."""
-    found: dict[str, None] = {}
-    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(measure)))):
-        keys = node.keys if isinstance(node, ast.Dict) else [node.key] if isinstance(node, ast.DictComp) else []
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            keys = [node.slice]
-        for key in keys:
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                found[key.value] = None
-            elif isinstance(key, ast.JoinedStr):
-                found[ast.unparse(key)[2:-1]] = None
-    return list(found)

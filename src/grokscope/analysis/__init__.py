@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .stored import stored_times, summary_of, times_of, times_of_each
     from .survival import KaplanMeier, LogRank, Median, Sample, holm, kaplan_meier, log_rank, sample
     from .times import DEFAULT, FIRST_TOUCH, Criterion, Times, run_times
+    from .trend import Trend, compare_with, log_rank_trend, trend_over
     from .verdict import Run, Verdict, runs_of, verdict_in_words
 
 __all__ = [
@@ -31,13 +32,16 @@ __all__ = [
     "Sample",
     "Span",
     "Times",
+    "Trend",
     "Verdict",
     "compare",
+    "compare_with",
     "find_phases",
     "holm",
     "kaplan_meier",
     "log_rank",
     "log_rank_of_arms",
+    "log_rank_trend",
     "run_times",
     "runs_of",
     "sample",
@@ -46,6 +50,7 @@ __all__ = [
     "summary_of",
     "times_of",
     "times_of_each",
+    "trend_over",
     "unfinished",
     "unreached",
     "unreached_word",
@@ -59,6 +64,7 @@ _MODULES = {
     "survival": ("KaplanMeier", "LogRank", "Median", "Sample", "holm", "kaplan_meier", "log_rank", "sample"),
     "times": ("DEFAULT", "FIRST_TOUCH", "Criterion", "Times", "run_times"),
     "censored": ("unfinished", "unreached", "unreached_word"),
+    "trend": ("Trend", "compare_with", "log_rank_trend", "trend_over"),
     "verdict": ("Run", "Verdict", "runs_of", "verdict_in_words"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -71,12 +71,12 @@ def log_rank_of_arms(
     runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_grok", end: str = "epoch"
 ) -> LogRank:
     """Log-rank test between all arms at once. Arguments as in `summarise`; for many arms, of which the pairs are too many."""
-    return log_rank(*_samples(runs, by, time, end).values())
+    return log_rank(*samples_of(runs, by, time, end).values())
 
 
 def compare(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_grok", end: str = "epoch") -> Comparison:
     """Log-rank test between all arms, and between each two with Holm's correction. Arguments as in `summarise`."""
-    arms = _samples(runs, by, time, end)
+    arms = samples_of(runs, by, time, end)
     rows = []
     for arm, other in combinations(arms, 2):
         test = log_rank(arms[arm], arms[other])
@@ -86,7 +86,8 @@ def compare(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_grok"
     return Comparison(log_rank(*arms.values()), pairs)
 
 
-def _samples(runs: pd.DataFrame, by: str | Sequence[str], time: str, end: str) -> dict[Any, Sample]:
+def samples_of(runs: pd.DataFrame, by: str | Sequence[str], time: str, end: str) -> dict[Any, Sample]:
+    """The times of each arm, for a comparison. Arguments as in `summarise`."""
     arms = {arm: _sample(table, time, end) for arm, table in _arms(runs, by, time, end).items()}
     if len(arms) < 2:
         raise ConfigError("by", f"{by} distinguishes only {len(arms)} arm; a comparison needs two")

@@ -62,6 +62,8 @@ class Phases:
     loss_bump: float | None
     """Largest train loss from its minimum on the plateau up to t_grok, over that minimum (1 = it never rose); None
     without a plateau or without grokking. The paper predicts a slight rise and does not show it."""
+    signal: bool = True
+    """Whether the gradient on attention was recorded; without it nothing is known of phases 2 and 3."""
 
     @property
     def memorisation(self) -> Span | None:
@@ -111,6 +113,8 @@ class Phases:
     def _say_plateau(self) -> str:
         if self.t_mem is None:
             return "Plateau: none, the run has not memorised."
+        if not self.signal:
+            return "Plateau: unknown, the gradient on attention (grad_M) was not recorded."
         if self.t_grok is not None and self.t_grok <= self.t_mem:
             return "Plateau: none, the run generalised no later than it memorised."
         if self.fall is None:
@@ -126,6 +130,8 @@ class Phases:
         )
 
     def _say_resurgence(self) -> str:
+        if not self.signal and self.t_mem is not None:
+            return "Resurgence: unknown, for the same reason."
         if self.plateau is None:
             return "Resurgence: none, there was no plateau to come back from."
         if self.resurgence is None:
@@ -165,7 +171,16 @@ def find_phases(metrics: Metrics, criterion: Criterion = DEFAULT) -> Phases:
             t_c = _resurgence(when, signal, peak)
             if fall <= FALL and t_grok is not None:
                 bump = _bump(_smooth(loss[after]), when < (t_grok if t_c is None else t_c))
-    return Phases(t_mem=t_mem, t_c=t_c, t_grok=t_grok, last_epoch=last, fall=fall, rise=rise, loss_bump=bump)
+    return Phases(
+        t_mem=t_mem,
+        t_c=t_c,
+        t_grok=t_grok,
+        last_epoch=last,
+        fall=fall,
+        rise=rise,
+        loss_bump=bump,
+        signal="grad_M" in metrics,
+    )
 
 
 def _smooth(values: np.ndarray, width: int | None = None) -> np.ndarray:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from scipy.stats import binomtest
 
 
+@lru_cache(maxsize=4096)  # a ledger asks for few shares, very often
 def share_interval(true: int, count: int, level: float = 0.95) -> tuple[float, float]:
     """Interval of a share (Clopper & Pearson 1934); 0 to 1 without runs."""
     if not count:

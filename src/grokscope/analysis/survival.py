@@ -114,7 +114,7 @@ def log_rank(*arms: Sample) -> LogRank:
     """Compare two or more arms. χ² = Zᵀ V⁻ Z with Z = observed − expected and V its hypergeometric covariance."""
     if len(arms) < 2:
         raise ValueError("a comparison needs two or more arms")
-    at_risk, grokked = _counts(arms)
+    at_risk, grokked = counts_of(arms)
     # An event distinguishes arms if runs of two arms are at risk and not all of them grok at once. An arm that is at risk
     # at no such event ended before any: it carries no information.
     telling = ((at_risk > 0).sum(axis=0) > 1) & (at_risk.sum(axis=0) > grokked.sum(axis=0))
@@ -141,7 +141,7 @@ def _log_rank_of_many(at_risk: Array, grokked: Array) -> LogRank:
     return LogRank(chi2, len(excess), float(chdtrc(len(excess), chi2)))
 
 
-def _counts(arms: Sequence[Sample]) -> tuple[Array, Array]:
+def counts_of(arms: Sequence[Sample]) -> tuple[Array, Array]:
     """Runs of each arm at risk just before, and grokking at, each time at which any run grokked; both [arm, time]."""
     events = np.unique(np.concatenate([arm.time[arm.grokked] for arm in arms]))
     at_risk = [(arm.time[:, None] >= events).sum(axis=0) for arm in arms]

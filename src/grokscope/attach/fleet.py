@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,10 +22,14 @@ from torch import nn
 
 from ..errors import ConfigError
 from ..launch import local
+from ..limits import check_count
 from ..models import Model, Output, models
 from ..ops.lookup import Plan
 from ..settings import setting
+from ..store import read_run, write_tags
+from ..store.tags import check_word
 from .template import Probe, Template, probe, templates
+from .watching import Callback, Watch, bar_for
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -163,24 +167,47 @@ def train(
     device: str = "auto",
     runs: str | Path = "runs",
     lanes: int | None = None,
-    progress: Any = None,
+    progress: Any = "auto",
+    callbacks: Sequence[Callback] = (),
     track: Any = (),
+    name: str | None = None,
 ) -> list[RunInfo]:
     """Train one configuration with several seeds in parallel; finished runs are returned unchanged.
 
-    model    a function that builds an nn.Module, in place of the model of `config`; see `grokscope.attach.fleet`
-    seeds    number of seeds (0 … n−1), or a list of seeds
-    device   auto, cpu, cuda or cuda:1
-    runs     folder with one subfolder per run
-    lanes    how many runs train at once: per fleet on a GPU (None: limited by memory), in total on a CPU (None: by cores)
-    track    "tensorboard", "wandb", "trackio", a function from a run's id and settings to an object with `log(row)` and
-             `finish()`, or several: they are sent every new row
+    model      a function that builds an nn.Module, in place of the model of `config`; see `grokscope.attach.fleet`
+    seeds      number of seeds (0 … n−1), or a list of seeds
+    device     auto, cpu, cuda or cuda:1
+    runs       folder with one subfolder per run
+    lanes      how many runs train at once: per fleet on a GPU (None: limited by memory), in total on a CPU (None: by cores)
+    progress   "auto": a bar in a notebook and on a terminal; True: always; False: never; or an object with `update(lanes, waiting)`
+    callbacks  functions that are called with every evaluation as a dict: `run`, `seed`, `status`, `epoch`, `test_accuracy` and all
+               other measurements; see `grokscope.attach.watching`
+    track      "tensorboard", "wandb", "trackio", a function from a run's id and settings to an object with `log(row)` and
+               `finish()`, or several: they are sent every new row
+    name       what to call the runs in lists; not part of their identity
 
     Ctrl-C saves the runs and returns them with status "stopped"; the same call continues from there.
     """
     if model is not None:
         config = replace(config, model=model_from(model, config.task.shape))
-    return local.train(config, seeds=seeds, device=device, runs=runs, lanes=lanes, progress=progress, track=track)
+    if name is not None:
+        check_word("name", name, empty=True)
+    if isinstance(seeds, int):
+        check_count(seeds, "seeds")
+    chosen = list(range(seeds) if isinstance(seeds, int) else seeds)
+    shown = hasattr(progress, "update")
+    bar = None if shown else bar_for(progress)
+    watch = Watch([replace(config, seed=seed) for seed in chosen], bar, callbacks, progress if shown else None)
+    try:
+        trained = local.train(config, seeds=chosen, device=device, runs=runs, lanes=lanes, progress=watch, track=track)
+    finally:
+        if bar is not None:
+            bar.close()
+    if name is None:
+        return trained
+    for run in trained:
+        write_tags(run.path, name=name)
+    return [read_run(run.path) for run in trained]
 
 
 def model_from(build: Callable[..., nn.Module], shape: Shape) -> ModuleModel:

@@ -78,6 +78,10 @@ Lanes = Annotated[
 Again = Annotated[
     bool, typer.Option("--again", help="Delete what is stored of these runs and train them from scratch.")
 ]
+Name = Annotated[
+    str | None,
+    typer.Option("--name", help="What to call these runs in lists; not part of their identity. See grokscope tag."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress.")]
 
 

@@ -72,13 +72,13 @@ def audit(
 
 
 def _write(infos: Sequence[RunInfo], audits: Sequence[Audit], output: Path, problems: Mapping[str, str]) -> Path:
-    from ..describe import differences
+    from ..conditions import arms_of
     from ..papers.structural_inference.audit.page import sections
     from ..report.runs import build_page, curves_of
     from ..store import save_file
     from .session import command_line
 
-    arms = differences([info.config for info in infos])
+    arms = arms_of([info.config for info in infos]).names
     parts = sections(audits, curves_of(infos, arms))
     title = "An audit of the theory" if len(infos) > 1 else f"An audit of run {infos[0].id}"
     built = build_page(infos, command=command_line(), title=title, arms=arms, sections=parts, problems=problems)

@@ -152,7 +152,7 @@ def _measure(
     from ..bench import measure
     from ..bench import scaling as growth
     from ..bench import startup as start
-    from ..launch.grid import read_config
+    from ..config.files import read_config
     from ..ops.devices import resolve_device
     from .session import command_line
 
@@ -198,7 +198,7 @@ def _measure_all(
     from ..bench.every import bench_all
     from ..bench.measure import in_precision
     from ..bench.stored import read_measured, save_measured
-    from ..launch.grid import read_config
+    from ..config.files import read_config
     from ..ops.devices import resolve_device
 
     place = resolve_device(device)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from ..errors import StoreError
+
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
@@ -44,20 +46,35 @@ class Choice(NamedTuple):
             raise typer.Exit(1)
 
 
-def choose_runs(folder: Path, names: Sequence[str] | None, where: Mapping[str, str] | None = None) -> Choice:
-    """The runs with these names, or all runs in `folder` that have measurements.
+def choose_runs(
+    folder: Path, names: Sequence[str] | None, where: Mapping[str, str] | None = None, *, started: bool = False
+) -> Choice:
+    """The runs with these ids or names, or all runs in `folder` that have measurements.
 
-    where   only runs with these settings
+    where     only runs with these settings
+    started   also runs that have no measurements yet
     """
-    from ..store import find_run, list_runs
-    from .run_table import matches
+    from ..store import list_runs
+    from .selection import select_runs
 
-    found = [find_run(folder, name, damaged=True) for name in names] if names else list_runs(folder)
-    chosen = {run.id: run for run in found if run.problem or matches(run, dict(where or {}))}
+    found = [run for name in names for run in _named(folder, name)] if names else list_runs(folder)
+    chosen = {run.id: run for run in select_runs(found, where or {}, keep_damaged=True)}
     problems = {run.id: run.problem for run in chosen.values() if run.problem}
     # Without a name asked for, a run that was only just started is passed over.
-    runs = [run for run in chosen.values() if not run.problem and (names or run.summary)]
+    runs = [run for run in chosen.values() if not run.problem and (names or started or run.summary)]
     return Choice(runs, problems, bool(names))
+
+
+def _named(folder: Path, name: str) -> list[RunInfo]:
+    """The run whose id begins so, or all runs that the user gave this name."""
+    from ..store import find_run, list_runs
+
+    try:
+        return [find_run(folder, name, damaged=True)]
+    except StoreError:
+        if folder.is_dir() and (found := [run for run in list_runs(folder) if run.name == name]):
+            return found
+        raise
 
 
 @contextmanager

@@ -35,7 +35,7 @@ COMMANDS = {
         "status",
         "End jobs of a cluster. Their runs are saved, and the command that submitted them continues them later.",
     ),
-    "runs": ("look", "List the stored runs: status, when they memorised, when they grokked."),
+    "runs": ("look", "List the stored runs: what tells them apart, status, when they memorised, when they grokked."),
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
     "plot": (
         "plot",
@@ -44,6 +44,10 @@ COMMANDS = {
     "report": (
         "look",
         "Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.",
+    ),
+    "tag": (
+        "tag",
+        "Give stored runs a name and tags; `runs --where name=…` and `--where tag=…` select by them.",
     ),
     "live": (
         "live",
@@ -57,7 +61,7 @@ COMMANDS = {
         "check",
         "Verify stored runs: every row, checksum and checkpoint, and that each folder bears the name of its run.",
     ),
-    "list": ("look", "List what can be chosen by name, with every setting, its default and its meaning."),
+    "list": ("listing", "List what can be chosen by name, with every setting, its default and its meaning."),
     "probe": (
         "probes",
         "Analyse the kept checkpoints of runs: how masks change, which frequencies neurons use, how the logits depend on them.",
@@ -79,7 +83,7 @@ COMMANDS = {
         "Run an experiment by name: train its arms, print the verdicts, write figures and compact results.",
     ),
     "claims": (
-        "science",
+        "claims",
         "Print the ledger: every claim with its measurements and its verdict, rebuilt from stored results without training.",
     ),
     "bench": (

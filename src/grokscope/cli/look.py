@@ -1,4 +1,4 @@
-"""Commands that show what there is: runs, show, report, list."""
+"""Commands that show stored runs: runs, show, report."""
 
 from __future__ import annotations
 
@@ -9,49 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, StoreError, nearest
+from ..errors import ConfigError, StoreError
 from ..garbage import no_collection
 from ..settings import flatten
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
 from .choice import EPILOG, choose_runs, progress_bar
 from .printing import to_json
-from .run_table import as_objects, matches, table_of_runs
+from .run_table import as_objects, check_one_format, table_of_runs
+from .selection import select_runs
 
 if TYPE_CHECKING:
     from ..analysis import Criterion
 
 FIRST = {"train accuracy": "t_mem_first", "test accuracy": "t_grok_first"}
 """The first touch of the threshold, shown beside times that another clock finds."""
-
-COMPONENTS = {
-    "tasks": "tasks",
-    "models": "models",
-    "priors": "priors",
-    "optimizers": "optim",
-    "filters": "optim",
-    "losses": "optim",
-    "tickets": "tickets",
-    "interventions": "interventions",
-    "predictors": "forecast",
-    "measures": "measures",
-    "probes": "probes",
-    "figures": "figures",
-    "supports": "supports",
-    "proposals": "searching.proposals",
-    "schedules": "searching.schedules",
-    "rivals": "searching.rivals",
-    "accelerators": "race",
-    "tracks": "race",
-}
-"""Where the registry of each component is."""
-PARTS = {
-    "attentions": ("attentions", "model.attention"),
-    "positions": ("position_encodings", "model.positions"),
-    "norms": ("norms", "model.norm_kind"),
-    "mlps": ("mlps", "model.mlp"),
-    "readouts": ("readouts", "model.readout"),
-}
-"""Parts of the transformer: their registry in `models.parts`, and the setting that chooses one."""
 
 Threshold = Annotated[
     float, typer.Option("--threshold", metavar="ACCURACY", help="Accuracy that counts as memorised and as grokked.")
@@ -83,30 +54,47 @@ def runs(
     folder: Runs = Path("runs"),
     where: Where = None,
     status: Status = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="A,B,C",
+            help="Show these columns: any setting, such as `prior.beta` or `beta`, and those of `grokscope list columns`.",
+        ),
+    ] = None,
+    sort: Annotated[
+        str, typer.Option("--sort", metavar="COLUMN", help="Sort by a column; `--sort -test` puts the largest first.")
+    ] = "",
     threshold: Threshold = 0.99,
     clock: Clock = "held",
     window: Window = 100,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List the stored runs: status, when they memorised, when they grokked.
+    """List the stored runs: what tells them apart, status, when they memorised, when they grokked.
 
     The times are those at which train and test accuracy met the criterion of `--threshold`, `--clock` and `--window`. "Never"
-    is said only of a run that was trained to its last epoch.
+    is said only of a run that was trained to its last epoch. On a terminal, columns that do not fit are left out and named; in a
+    pipe nothing is.
+
+        grokscope runs --where task=modular --sort t_grok
+
+        grokscope runs --columns run,name,beta,t_grok --csv > runs.csv
     """
     from ..store import list_runs
 
+    check_one_format(csv=as_csv, json=as_json)
     criterion = parse_criterion(threshold, clock, window)
     check_status(status)
     wanted = parse_sets(where, "--where")
+    chosen = [name.strip() for name in (columns or "").split(",") if name.strip()]
     with no_collection():
-        found = [run for run in list_runs(folder) if status in (None, run.status)]
-        if wanted:
-            # Whether a damaged run has the settings is unknown: it is listed, so that it does not vanish.
-            found = [run for run in found if run.problem or matches(run, wanted)]
+        found = select_runs(list_runs(folder), wanted, keep_damaged=True)
+        found = [run for run in found if status in (None, run.status)]
         if as_json:
             print(to_json(as_objects(found, criterion)))
         else:
-            table_of_runs(found, criterion)
+            table_of_runs(found, criterion, columns=chosen, sort=sort, as_csv=as_csv)
 
 
 @app.command(epilog=EPILOG)
@@ -171,20 +159,38 @@ def report(
         list[str] | None,
         typer.Option(metavar="NAME", help="Show this figure in place of the standard ones. May be repeated."),
     ] = None,
-    arms: Annotated[int, typer.Option("--arms", min=1, metavar="N", help="Number of arms that the pictures show.")] = 9,
+    arms: Annotated[int, typer.Option("--arms", min=1, metavar="N", help="Number of arms that the pictures show.")] = 6,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by", metavar="SETTING", help="Arms by this setting alone, such as `prior.beta`. May be repeated."
+        ),
+    ] = None,
+    reference: Annotated[
+        str,
+        typer.Option(
+            "--reference",
+            metavar="ARM",
+            help="Arm to compare with; by default the one nearest to the default settings.",
+        ),
+    ] = "",
 ) -> None:
     """Write one self-contained HTML page about runs: figures, statistics, a table, the command. It works offline.
 
-    The page stays small however many runs there are: it shows some arms and the first rows of each table, and says what it
-    leaves out.
+    Arms are named by what differs between the runs. Each is compared with the reference arm, and a test for trend is made over
+    every numeric setting. The page stays small however many runs there are: it shows some arms and the first rows of each table,
+    and says what it leaves out.
+
+        grokscope report --where task=modular --by prior.beta -o beta.html
     """
-    from ..report.runs import build_page
+    with no_collection():  # importing and drawing make many objects that stay
+        from ..report.runs import build_page
     from ..store import save_file
     from .session import command_line
 
     criterion = parse_criterion(threshold, clock, window)
     chosen = choose_runs(folder, run, parse_sets(where, "--where"))
-    with progress_bar() as progress:
+    with progress_bar() as progress, no_collection():
         built = build_page(
             chosen.runs,
             command=command_line(),
@@ -192,6 +198,8 @@ def report(
             criterion=criterion,
             figures=figure or (),
             most_arms=arms,
+            by=by or (),
+            reference=reference,
             problems=chosen.problems,
             progress=progress,
         )
@@ -199,44 +207,6 @@ def report(
         print(note, file=sys.stderr)
     print(save_file(output, built.html))
     chosen.finish(built.problems)
-
-
-@app.command(name="list")
-def list_(
-    component: Annotated[
-        str,
-        typer.Argument(
-            metavar="COMPONENT",
-            help="tasks, models, priors, optimizers, filters, losses, tickets, measures, probes, figures; a part of the "
-            "transformer: attentions, positions, norms, mlps, readouts; of a search: supports, proposals, schedules, rivals; "
-            "of a race: accelerators, tracks.",
-        ),
-    ],
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show only this entry.")] = None,
-    as_json: Json = False,
-) -> None:
-    """List what can be chosen by name, with every setting, its default and its meaning."""
-    import importlib
-
-    from ..describe import entry
-
-    if component in PARTS:
-        name_in_parts, prefix = PARTS[component]
-        registry = getattr(importlib.import_module("grokscope.models.parts"), name_in_parts)
-    elif component in COMPONENTS:
-        registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[component]}"), component)
-        prefix = f"search.{registry.field}" if "searching" in COMPONENTS[component] else registry.field
-    else:
-        raise ConfigError("list", f"unknown component {component!r}. {nearest(component, [*COMPONENTS, *PARTS])}")
-    entries = {name: registry.get(name)} if name else registry.entries()
-    found = [entry(name, thing) for name, thing in entries.items()]
-    if as_json:
-        print(to_json(found))
-        return
-    for one in found:
-        print(f"{one['name']}\n    {one['about']}")
-        for setting in one.get("settings", []):
-            print(f"    {prefix}.{setting['name']:<18} {setting['default']!s:<14} {setting['meaning']}")
 
 
 def _too_early(times: dict[str, Any], first: str) -> bool:

@@ -16,8 +16,6 @@ from .printing import to_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.figure import Figure
-
     from ..figures import FigureSpec
     from ..store import RunInfo
 
@@ -80,11 +78,12 @@ def plot(
     if name == MOVIE:
         written = [_write_movie(chosen.runs, output or Path(f"{MOVIE}.gif"))]
     else:
+        from .. import plot as draw
         from ..figures import save
 
         stem = output or Path(name)
         stem = stem.with_suffix("") if stem.suffix in (".svg", ".png") else stem
-        written = list(save(_draw(_spec(name), chosen.runs), stem))
+        written = list(save(draw.figure(name, chosen.runs), stem))
     print(to_json([str(path) for path in written]) if as_json else "\n".join(map(str, written)))
     chosen.finish(chosen.problems)
 
@@ -115,32 +114,6 @@ def _list_figures(as_json: bool) -> None:
         if as_json
         else "\n".join(f"{one['name']:<18} {one['from']:<12} {one['title']}" for one in listed)
     )
-
-
-def _arms(runs: Sequence[RunInfo]) -> list[str]:
-    from ..describe import differences
-    from ..report.settings import read_settings
-
-    return differences(read_settings(runs).values)
-
-
-def _draw(spec: FigureSpec, runs: Sequence[RunInfo]) -> Figure:
-    from ..report.runs import curves_of
-
-    arms = _arms(runs)
-    if spec.takes == "runs":
-        curves = curves_of(runs, arms)
-        if missing := spec.missing(curves):
-            raise ConfigError(
-                "figure", f"{spec.name!r} needs {', '.join(missing)}, which no run recorded after epoch 0"
-            )
-        return spec.draw_page(curves, None)
-    import pandas as pd
-
-    from ..experiments.collect import probe_tables
-    from ..store.results import Results
-
-    return spec.draw(Results({}, pd.DataFrame(), pd.DataFrame(), probe_tables(spec.needs, runs, arms)))
 
 
 def _write_movie(runs: Sequence[RunInfo], path: Path) -> Path:

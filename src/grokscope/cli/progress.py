@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.live import Live
 
-from ..describe import differences
+from ..conditions import arms_of
 from .live_table import Line, draw, visible_lines
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Display:
         every        least number of seconds between two drawings
         """
         self.total = len(configs)
-        conditions = conditions or differences([config.to_dict() for config in configs])
+        conditions = conditions or arms_of([config.to_dict() for config in configs]).names
         self.names = {c.id: f"{condition}, seed {c.seed}" for c, condition in zip(configs, conditions, strict=True)}
         self.console = console or Console(stderr=True)
         on_screen = self.console.is_terminal and not self.console.is_dumb_terminal

@@ -32,7 +32,8 @@ def rm(
         grokscope rm --status diverged --where task.p=31
     """
     from ..store import delete_runs, find_run, list_runs
-    from .run_table import as_objects, matches, table_of_runs
+    from .run_table import as_objects, table_of_runs
+    from .selection import select_runs
 
     if not run and not where and status is None:
         raise ConfigError("RUN", "name the runs to delete, or select them with --where or --status")
@@ -40,7 +41,7 @@ def rm(
     wanted = parse_sets(where, "--where")
     named = {info.id: info for info in (find_run(folder, id, damaged=True) for id in run or [])}
     candidates = list(named.values()) if run else list_runs(folder)
-    found = [info for info in candidates if status in (None, info.status) and matches(info, wanted)]
+    found = [info for info in select_runs(candidates, wanted) if status in (None, info.status)]
     if not as_json:
         table_of_runs(found)
     if not found:

@@ -1,34 +1,34 @@
-"""Commands that reproduce papers: reproduce, claims."""
+"""The command reproduce."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import ConfigError, StoreError
+from ..errors import ConfigError
 from .app import Again, Device, Json, Lanes, Quiet, app, parse_sets
+from .claims import Results, print_rows
 from .collecting import Collector, collected
 from .place import On, parse_place
 from .printing import to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from ..config import RunConfig
     from ..experiments import Experiment
     from ..experiments.base import Scale
-    from ..experiments.ledger import Ledger
     from ..fleet import TrainingStats
     from ..launch.executors import Executor
     from ..store import RunInfo
     from ..store.results import Results as Stored
 
-Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Directory of the compact results.")]
 Asked = list[tuple[str, "RunConfig"]]
 """Arms and their runs."""
 
@@ -73,7 +73,8 @@ def reproduce(
     """Run an experiment by name: train its arms, print the verdicts, write figures and compact results.
 
     Experiments are trained side by side, and a run that several of them share is trained once. The same command continues
-    where it stopped. Without arguments, `grokscope reproduce` lists the experiments.
+    where it stopped. Verdicts and pictures stay in the folder of results: `grokscope claims NAME` prints them again. Without
+    arguments, `grokscope reproduce` lists the experiments.
     """
     from ..experiments import all_experiments
     from ..experiments.base import matching_experiments
@@ -127,20 +128,29 @@ def reproduce(
         finished.append(kept)
         rows += (own := rulings(experiment, kept))
         if not as_json:
-            _print(own)
-    draw(drawn)
+            print_rows(own)
     if as_json:
-        print(to_json(rows))
+        print(to_json(rows), flush=True)
+    failures = draw(drawn).failures  # after the verdicts: a picture that fails must not hide them
+    for name, problem in failures.items():
+        print(f"picture {name} was not drawn ({problem})", file=sys.stderr)
+    if as_json:
         print_stats(spent_on, as_json)
-        return
+        raise typer.Exit(1 if failures else 0)
     if not finished:
         return
+    print()
+    for kept in finished:
+        folder = results / kept.about["experiment"] / scale
+        print(f"pictures of {kept.about['experiment']}: {folder} ({len(list(folder.glob('*.svg')))} as SVG and PNG)")
     total = training_totals(pd.concat([kept.runs for kept in finished]))
     print_stats(spent_on, as_json)
     print(f"\n{now:,} optimizer steps taken in {spent:,.0f} seconds.")
     print(
         f"In total: {total['runs']:,} runs, {total['run_steps']:,} steps, {total['seconds']:,.0f} seconds of training."
     )
+    if failures:
+        raise typer.Exit(1)
 
 
 def _prepared(chosen: Sequence[Experiment], results: Path, scale: Scale, skip: bool) -> list[Experiment]:
@@ -250,98 +260,3 @@ def _count(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:
 
     first = dict(reversed(asked)).items()  # the first seed of each arm
     return counted(table, {arm: 2.0 * step_cost(own).multiply_adds * own.steps_per_epoch for arm, own in first})
-
-
-@app.command()
-def claims(
-    results: Results = Path("results"),
-    scale: Annotated[str, typer.Option(help="Scale of the results: full or quick.", metavar="full | quick")] = "full",
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the page docs/claims.md.")] = False,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check", help="Compare docs and README beside DIR with the results; exit code 1 if they disagree."
-        ),
-    ] = False,
-    pictures: Annotated[
-        Path | None, typer.Option("--pictures", metavar="DIR", help="Also redraw every figure into DIR.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="PAGE.html", help="Also write a page with all figures.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Print the ledger: every claim with its measurements and its verdict, rebuilt from stored results without training.
-
-    Results that are damaged or stale are named on stderr and omitted; the exit code is 0 as long as any can be shown.
-    """
-    from ..experiments.claims_page import claims_page
-    from ..experiments.clauses import KEY
-    from ..experiments.drawing import draw
-    from ..experiments.ledger import load_ledger
-
-    if scale not in ("full", "quick"):
-        raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
-    ledger = load_ledger(results, scale)  # type: ignore[arg-type]
-    _print_omitted(ledger)
-    if not ledger.found and ledger.damaged:
-        raise StoreError(f"{results}: none of the {scale} results can be read")
-    if not ledger.found and not ledger.stale:
-        raise ConfigError("--results", f"{results} contains no {scale} results yet; run grokscope reproduce")
-    rows = ledger.rows()
-    if pictures:
-        draw((experiment, stored, pictures) for experiment, stored in ledger.found)
-    if output:
-        from ..experiments.gallery import gallery
-        from ..store import save_file
-        from .session import command_line
-
-        save_file(output, gallery(ledger, rows, command_line()))
-    if check:
-        _check_pages(ledger, rows, results)
-    elif as_json:
-        print(to_json(rows))
-    elif markdown:
-        print(claims_page(ledger, rows), end="")
-    else:
-        _print(rows)
-        print(f"\n{ledger.summary()}\n{KEY.replace('*', '')}")
-
-
-def _print_omitted(ledger: Ledger) -> None:
-    """Name results that are stale or damaged on stderr."""
-    if ledger.stale:
-        print(
-            f"skipped, stored results are stale: {', '.join(ledger.stale)}; run grokscope reproduce",
-            file=sys.stderr,
-        )
-    scale_option = " --full" if ledger.scale == "full" else ""
-    for name, problem in ledger.damaged.items():
-        print(
-            f"{name} omitted: {problem}; `grokscope reproduce {name}{scale_option}` stores it again from its runs",
-            file=sys.stderr,
-        )
-
-
-def _check_pages(ledger: Ledger, rows: Sequence[dict[str, Any]], results: Path) -> None:
-    """Print what the pages beside the results, and the list of pending experiments, say otherwise; exit code 1 if anything."""
-    from ..experiments.check_pages import disagreements
-    from ..experiments.pending import missing
-
-    problems = [*disagreements(ledger, rows, results.resolve().parent), *missing(ledger, results)]
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    if problems:
-        raise typer.Exit(1)
-    print(f"{len(rows)} verdicts agree with the pages.")
-
-
-def _print(rows: Sequence[dict[str, Any]]) -> None:
-    for row in rows:
-        when = f" ({row['when']})" if row["when"] else ""
-        print(f"\n{row['id']} ({row['scale']})\n  {row['statement']}\n  → {row['verdict']}{when}")
-        if row["reported"]:
-            print(f"    the paper: {row['reported']}")
-        for line in row["measured"].splitlines():
-            print(f"    {line}")
-        print(f"  test: {row['test'] or 'none'}\n  rule: {row['rule']}")

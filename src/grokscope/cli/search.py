@@ -60,9 +60,9 @@ def search(
         grokscope search my.toml --k 2 --budget 20000 --set search.schedule=racing --set search.family=classes
     """
     from ..config import nested
+    from ..config.files import read_config
     from ..errors import ConfigError
     from ..fleet import TrainingStats
-    from ..launch.grid import read_config
     from ..launch.submit import with_precision
     from ..searching.api import search as race
     from ..searching.page import write_page

@@ -36,6 +36,7 @@ def train_and_show(
     stats: TrainingStats | None = None,
     again: bool = False,
     track: Sequence[str] = (),
+    name: str | None = None,
     place: Executor | None = None,
 ) -> list[RunInfo]:
     """Train with a live display, unless quiet.
@@ -44,6 +45,7 @@ def train_and_show(
     stats        what training takes is added to it
     again        train from scratch what is stored already
     track        trackers that are sent every row
+    name         what the user calls the runs
     place        where to train; None is this machine
     """
     from ..launch.executors import parse_place
@@ -51,27 +53,39 @@ def train_and_show(
     from ..launch.submit import train_all, with_precision
     from ..loading import loaded_files
     from ..measures import measures
-    from ..store import FINISHED
+    from ..store import FINISHED, read_run, read_tags, write_tags
+    from ..store.tags import Tags, check_word
     from .measure import measure_finished, summary
     from .notices import notices, stored_runs
     from .progress import Display
 
+    if name is not None:
+        check_word("--name", name, empty=True)
     place = place or parse_place("local", {})
     configs = [with_precision(config, place, device) for config in configs]
     if not again:
         for line in notices(stored_runs(configs, runs), loaded_files(), measures.entries()):
             print(line, file=sys.stderr)
     finished = [] if again else [run for run in stored_runs(configs, runs) if run.status in FINISHED]
+    tags = {config.id: read_tags(runs / config.id) for config in configs} if again else {}
     train = partial(
         train_all, configs, on=place, device=device, runs=runs, lanes=lanes, stats=stats, again=again, track=track
     )
-    if quiet or not place.in_process(device):
-        trained = train(quiet=quiet)
-        if place.kind != "local" and busy_elsewhere(place, runs, {config.id for config in configs}).runs:
-            raise typer.Exit(130)  # detached, as was said
-    else:
-        with Display(configs, conditions) as display:
-            trained = train(progress=display)
+    try:
+        if quiet or not place.in_process(device):
+            trained = train(quiet=quiet)
+            if place.kind != "local" and busy_elsewhere(place, runs, {config.id for config in configs}).runs:
+                raise typer.Exit(130)  # detached, as was said
+        else:
+            with Display(configs, conditions) as display:
+                trained = train(progress=display)
+    finally:  # also of runs that failed or were interrupted, and of runs that were trained again
+        for id in {config.id for config in configs}:
+            if (runs / id).is_dir() and (name is not None or id in tags):
+                old = tags.get(id, Tags())
+                write_tags(runs / id, name=old.name if name is None else name, add=old.tags)
+    if name is not None or tags:
+        trained = [read_run(run.path) for run in trained]
     if added := measure_finished(finished):
         print(summary(added), file=sys.stderr)
     return trained

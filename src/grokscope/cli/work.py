@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .app import Again, Device, Json, Lanes, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
+from .app import Again, Device, Json, Lanes, Name, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
 from .place import On, parse_place
 from .printing import to_json
 from .session import command_line, print_stats, stop_here_if_interrupted, train_and_show
@@ -101,6 +101,7 @@ def train(
     ] = None,
     loss: Annotated[str | None, typer.Option(help="Name of the loss.")] = None,
     seeds: Seeds = "1",
+    name: Name = None,
     runs: Runs = Path("runs"),
     on: On = "local",
     device: Device = "auto",
@@ -123,7 +124,7 @@ def train(
     """
     from dataclasses import replace
 
-    from ..launch.grid import read_config
+    from ..config.files import read_config
 
     kinds = {"task": task, "model": model, "optim": optim, "prior": prior, "filter": filter, "loss": loss}
     chosen = {k: v for k, v in kinds.items() if v} | parse_ticket(ticket, rate)
@@ -131,7 +132,7 @@ def train(
     place = parse_place(on, sets)
     config = read_config(file, chosen | sets)
     configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
-    train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or ())
+    train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or (), name)
 
 
 @app.command()
@@ -141,6 +142,7 @@ def sweep(
     seeds: Annotated[
         str | None, typer.Option("--seeds", metavar="N | A,B,C", help="Seeds per point; overrides those of the file.")
     ] = None,
+    name: Name = None,
     runs: Runs = Path("runs"),
     on: On = "local",
     device: Device = "auto",
@@ -168,7 +170,7 @@ def sweep(
     sets = parse_sets(settings)
     place = parse_place(on, sets)
     configs = read_grid(file, sets, parse_seeds(seeds) if seeds else None)
-    train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or ())
+    train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or (), name)
 
 
 def train_and_report(
@@ -181,6 +183,7 @@ def train_and_report(
     quiet: bool,
     as_json: bool,
     track: Sequence[str],
+    name: str | None = None,
 ) -> None:
     """Train, and print a table of the runs."""
     from ..fleet import TrainingStats
@@ -197,6 +200,7 @@ def train_and_report(
         stats=stats,
         again=again,
         track=track,
+        name=name,
     )
     if as_json:
         print(to_json(as_objects(stored)))

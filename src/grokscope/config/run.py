@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import ConfigError, StoreError, within
@@ -36,20 +37,33 @@ SEEDS = ("data_seed", "init_seed", "order_seed")
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(Settings):
-    """One run. The defaults are those of structural inference, Table G.2."""
+    """One run. The defaults are those of structural inference, Table G.2.
+
+    A component is an object, the name of one, or a dict of its settings:
+
+        RunConfig(task=Modular(p=31), epochs=1500)
+        RunConfig(task="parity", optim={"kind": "adamw", "lr": 0.01}, log={"every": 10})
+    """
 
     task: Task = component(tasks, Modular)
+    """The data: what is to be learnt."""
     model: Model = component(models, Transformer)
+    """The network."""
     loss: str = "cross_entropy"
     """Name of a loss."""
     optim: Optimizer = component(optimizers, AdamW)
+    """The optimizer."""
     filter: Filter = component(filters, NoFilter)
+    """What is done to gradients before the optimizer sees them."""
     prior: Prior = component(priors, KL)
+    """A penalty that guides attention; none has an effect at strength `prior.beta` = 0."""
     constraint: Constraints = group(Constraints)
     ticket: Ticket = component(tickets, NoTicket)
+    """Which weights are pruned, and from which weights training starts."""
     noise: Noise = group(Noise, since=2)
     branch: Branch = group(Branch, since=2)
     do: Intervention = component(interventions, NoIntervention, since=2)
+    """What is changed in a run that branches from another."""
     epochs: int = 10_000
     """Last epoch."""
     batch_size: int = 0
@@ -70,6 +84,18 @@ class RunConfig(Settings):
     exact: bool = setting(False, since=2)
     """Whether `epochs`, `log` and `stop` are part of the run's id too: it is then never continued to a later epoch, nor shared with
     runs that are evaluated at other epochs. For experiments, whose results must not depend on other runs in a folder."""
+
+    @classmethod
+    def from_toml(cls, file: str | Path, settings: Mapping[str, Any] | None = None) -> RunConfig:
+        """The settings of a TOML file; those it does not name keep their defaults.
+
+            RunConfig.from_toml("docs/examples/small.toml", {"prior.beta": 0.3, "seed": 1})
+
+        settings   dotted names and values that replace those of the file
+        """
+        from .files import read_config  # it builds on this module
+
+        return read_config(Path(file), dict(settings or {})).check()
 
     def check(self) -> RunConfig:
         """Raise ConfigError for an invalid run; return the config itself."""

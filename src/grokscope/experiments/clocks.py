@@ -30,7 +30,7 @@ class Clock:
     """Until when a run without a time was observed; empty where nothing is known but that it is last."""
     unit: str = field(default="", compare=False)
     """Printed after every time; empty for epochs."""
-    show: Callable[[float], str] = field(default="{:,.0f}".format, compare=False)
+    show: Callable[[float], str] = field(default="{:,.0f}".format, compare=False, repr=False)
     name: str = field(default="", compare=False)
     """In words; empty takes the column's name."""
     plus: str = ""
@@ -40,6 +40,12 @@ class Clock:
 
     def __str__(self) -> str:
         return self.name or self.time
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table of runs that it reads, if they are there."""
+        own = (self.time, self.end, self.plus, self.minus, self.per, self.over)
+        return tuple(dict.fromkeys([*(name for name in own if name), "status", "epoch", "epochs"]))
 
     def _derived(self, runs: pd.DataFrame, column: str) -> pd.Series:
         value = _numbers(runs, column)
@@ -53,7 +59,8 @@ class Clock:
         time = self._derived(runs, self.time)
         if not self.end:
             return sample(time.to_numpy(), np.inf)
-        planned = runs.assign(**{self.end: planned_end(runs, _numbers(runs, self.end))})
+        own = runs[[name for name in self.columns if name in runs]]  # a copy of all columns takes longer than the rest
+        planned = own.assign(**{self.end: planned_end(runs, _numbers(runs, self.end))})
         end = self._derived(planned, self.end)
         return sample(time.to_numpy(), end.fillna(np.inf).to_numpy())
 
@@ -61,7 +68,14 @@ class Clock:
 def _numbers(runs: pd.DataFrame, column: str) -> pd.Series:
     if column not in runs:
         raise NotRunError(f"column {column}")
-    return pd.to_numeric(runs[column]).astype("Float64").astype(float)
+    return as_floats(runs[column])
+
+
+def as_floats(column: pd.Series) -> pd.Series:
+    """Numbers of any type as float64; None, NaN and NA alike as NaN."""
+    if column.dtype == "float64":
+        return column
+    return pd.to_numeric(column).astype("Float64").astype(float)
 
 
 class NotRunError(LookupError):
@@ -120,15 +134,20 @@ def of_column(column: str, name: str = "", show: Callable[[float], str] = "{:.3g
 
 def times(runs: pd.DataFrame, arm: str, clock: Clock) -> Sample:
     """Times of one arm's runs."""
-    own = runs[runs["arm"] == arm]
+    own = _read_by(clock, runs)[(runs["arm"] == arm).to_numpy()]
     if own.empty:
         raise NotRunError(arm)
     return clock.sample(own)
 
 
+def _read_by(clock: Clock, runs: pd.DataFrame) -> pd.DataFrame:
+    """The columns that a clock reads, with arm and seed: selecting rows of all columns takes most of the time of a ledger."""
+    return runs[[name for name in ("arm", "seed", *clock.columns) if name in runs]]
+
+
 def paired(runs: pd.DataFrame, arms: Sequence[str], clock: Clock) -> list[Sample]:
     """Times of several arms over the seeds that all of them have, in the order of the seeds."""
-    return [clock.sample(own) for own in common_seeds(runs, arms)]
+    return [clock.sample(own) for own in common_seeds(_read_by(clock, runs), arms)]
 
 
 def common_seeds(runs: pd.DataFrame, arms: Sequence[str]) -> list[pd.DataFrame]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ..errors import nearest
-from .clocks import Clock, NotRunError
+from .clocks import Clock, NotRunError, as_floats
 
 if TYPE_CHECKING:
     from ..store.results import Results
@@ -44,7 +44,7 @@ def values(results: Results, wanted: str | Clock, table: str = "runs") -> pd.Ser
     if wanted not in rows:
         known = [str(name) for name in (*rows.columns, *registered)]
         raise NotRunError(f"column {wanted} ({nearest(wanted, known)})")
-    return pd.to_numeric(rows[wanted]).astype("Float64").astype(float)
+    return as_floats(rows[wanted])
 
 
 def select(results: Results, runs: pd.DataFrame) -> Results:

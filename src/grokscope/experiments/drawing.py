@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..errors import StoreError
 from ..figures import figures, save
 from ..figures.panels import wrapped
 from ..figures.parallel import executor_for
@@ -23,18 +24,46 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw(wanted: Iterable[tuple[Experiment, Results, Path]]) -> list[Path]:
-    """Write the pictures of experiments as SVG and PNG into the folder of each; returns their paths without the endings."""
+class Drawing(NamedTuple):
+    """Which pictures were written."""
+
+    paths: list[Path]
+    """Without the endings .svg and .png."""
+    failures: dict[str, str]
+    """What went wrong, by picture."""
+
+
+def draw(wanted: Iterable[tuple[Experiment, Results, Path]]) -> Drawing:
+    """Write the pictures of experiments as SVG and PNG into the folder of each. One that fails does not stop the others."""
     asked = list(wanted)
+    drawing = Drawing([], {})
     with executor_for(sum(len(experiment.pictures) for experiment, *_ in asked)) as executor:
         begun = {
-            (stem := folder / f"{experiment.name}-{drawn.file}"): executor.submit(save, drawn.figure, stem)
+            (stem := folder / f"{experiment.name}-{drawn.file}"): executor.submit(_save, drawn.figure, stem)
             for experiment, results, folder in asked
-            for drawn in drawn_pictures(experiment, results)
+            for drawn in drawn_pictures(experiment, results, drawing.failures)
         }
-        for picture in begun.values():
-            picture.result()  # raises what went wrong
-    return list(begun)
+        for stem, picture in begun.items():
+            if problem := picture.result():
+                drawing.failures[stem.name] = problem
+            else:
+                drawing.paths.append(stem)
+    return drawing
+
+
+def _save(figure: Figure, stem: Path) -> str:
+    """Write a figure; returns what went wrong, if anything did. An error of the disk is raised: it concerns every picture."""
+    try:
+        save(figure, stem)
+    except StoreError:
+        raise
+    except Exception as error:  # matplotlib lays out and draws only now
+        return _words(error)
+    return ""
+
+
+def _words(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 class DrawnPicture(NamedTuple):
@@ -53,8 +82,13 @@ class DrawnPicture(NamedTuple):
         return "-".join([self.name, *re.findall(r"\w+", self.part)])
 
 
-def drawn_pictures(experiment: Experiment, results: Results) -> Iterator[DrawnPicture]:
-    """Every picture of an experiment; what is drawn from runs, for each of its parts."""
+def drawn_pictures(
+    experiment: Experiment, results: Results, failures: dict[str, str] | None = None
+) -> Iterator[DrawnPicture]:
+    """Every picture of an experiment; what is drawn from runs, for each of its parts.
+
+    failures   receives what went wrong with a picture, by name, and the others are drawn; without it the error is raised
+    """
     curves, note = curves_from(results), diverged.note(results)
     for name, picture in experiment.pictures.items():
         spec = figures.spec(picture) if isinstance(picture, str) else figures.spec_of(picture)
@@ -68,7 +102,14 @@ def drawn_pictures(experiment: Experiment, results: Results) -> Iterator[DrawnPi
                 for part in experiment.parts
             }
         for part, own in data.items():
-            if own and (figure := _drawn(draw, own, f"{experiment.name}: picture {name}", note)) is not None:
+            figure = None
+            try:
+                figure = _drawn(draw, own, f"{experiment.name}: picture {name}", note) if own else None
+            except Exception as error:
+                if failures is None:
+                    raise
+                failures[f"{experiment.name}-{name}" + (f" ({part})" if part else "")] = _words(error)
+            if figure is not None:
                 yield DrawnPicture(name, figure, f"{caption} {note[0].upper()}{note[1:]}." if note else caption, part)
 
 

@@ -58,16 +58,20 @@ class Ledger(NamedTuple):
         """How many runs and steps the claims rest on, in one sentence."""
         total = self.totals()
         devices = ", ".join(dict.fromkeys(results.about["device"] for _, results in self.found))
+        count = f"{len(self.found)} experiment{'s' * (len(self.found) != 1)}"
         return (
-            f"{len(self.found)} experiments at {self.scale} size: {total['runs']:,} runs, {total['run_steps']:,} optimizer steps "
+            f"{count} at {self.scale} size: {total['runs']:,} runs, {total['run_steps']:,} optimizer steps "
             f"in {total['seconds']:,.0f} seconds of training on {devices or 'no device'}."
         )
 
 
-def load_ledger(folder: Path, scale: Scale) -> Ledger:
-    """Read the stored results of all experiments at one scale. Those that cannot be read do not hide the others."""
+def load_ledger(folder: Path, scale: Scale, names: Collection[str] | None = None) -> Ledger:
+    """Read the stored results of all experiments, or of those named, at one scale. Those that cannot be read do not hide the
+    others."""
     ledger = Ledger(scale, [], [], {})
     for experiment in all_experiments().values():
+        if names is not None and experiment.name not in names:
+            continue
         try:
             results = load_results(folder, experiment.name, scale)
         except StoreError as error:

@@ -26,6 +26,8 @@ CROWD = 6
 """With more arms than this in one panel only their medians are drawn."""
 MOST_LINES = 40
 """Seeds of an arm that are drawn as lines of their own; of more only the median and the band are drawn."""
+MANY_PANELS = 3
+"""Arms from which on a figure with a panel for each has no ticks between its labels."""
 HANDLE = 0.45
 """Width of a legend entry without its letters, in inches."""
 
@@ -57,6 +59,8 @@ def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure
         axes[0, arm].set_title(wrapped(name, 30), pad=19)
         axes[-1, arm].set_xlabel("epoch")
     log_epochs(axes[0, 0], *all_epochs(runs))
+    if len(arms) > MANY_PANELS:  # ticks between the labels take most of the time of a figure with many panels
+        axes[0, 0].xaxis.set_minor_locator(NullLocator())
     return figure, axes
 
 

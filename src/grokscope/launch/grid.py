@@ -1,40 +1,23 @@
-"""Settings from files and options: a TOML file and --set options become one config, a grid becomes many."""
+"""Grids: a TOML file with lists becomes many configs."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
 import math
-import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..config import RunConfig, merge, nested
+from ..config.files import print_line, read_toml
 from ..errors import ConfigError, named, shown
 from ..limits import check_count
 from ..settings import flatten
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
-
-
-def read_config(file: Path | None, settings: dict[str, Any], notify: Callable[[str], None] = _say) -> RunConfig:
-    """The file's settings with `settings` (dotted names) on top.
-
-    notify   called with one line per setting of the file that the chosen components do not have
-    """
-    plain = read_toml(file) if file else {}
-    for word in ("grid", "seeds"):
-        if word in plain:
-            raise ConfigError(word, f"{file} is a grid; run it with: grokscope sweep {file}")
-    return RunConfig.from_dict(merge(plain, nested(settings), source=str(file), notify=notify))
-
-
 def read_grid(
-    file: Path, settings: dict[str, Any], seeds: list[int] | None, notify: Callable[[str], None] = _say
+    file: Path, settings: dict[str, Any], seeds: list[int] | None, notify: Callable[[str], None] = print_line
 ) -> list[RunConfig]:
     """Every point of a grid file for every seed, checked, in the order of the file with the last list varying fastest.
 
@@ -84,16 +67,3 @@ def points(grid: dict[str, Any]) -> list[dict[str, Any]]:
             raise ConfigError(f"grid.{named(name)}", f"{shown(values)} is not a list of values")
     check_count(math.prod(map(len, lists.values())), "grid")
     return [dict(zip(lists, values, strict=True)) for values in itertools.product(*lists.values())]
-
-
-def read_toml(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(str(file), f"cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(str(file), f"is not valid TOML: {error}") from None
-    except RecursionError:
-        raise ConfigError(str(file), "is nested too deeply") from None
-    except ValueError as error:  # such as an integer of more digits than Python reads
-        raise ConfigError(str(file), f"has a value that cannot be read: {error}") from None

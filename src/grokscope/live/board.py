@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock, RLock
 from typing import Any
 
-from ..describe import differences
+from ..conditions import Arms, arms_of
 from ..errors import GrokscopeError, StoreError
 from ..settings import flatten
 from ..store import run_folders
@@ -83,13 +83,14 @@ class Board:
     def _name_conditions(self) -> None:
         runs = [run for run in self.runs.values() if run.info.config]
         try:
-            names = differences([run.info.config for run in runs])
+            arms = arms_of([run.info.config for run in runs])
         except GrokscopeError:
-            names = ["all runs"] * len(runs)
+            arms = Arms(names=["all runs"] * len(runs), settings={"all runs": {}}, pooled=[])
         for run in self.runs.values():
-            run.settings, run.condition = _flat(run.info.config), ""
-        for run, name in zip(runs, names, strict=True):
+            run.settings, run.condition, run.differs = _flat(run.info.config), "", ""
+        for run, name in zip(runs, arms.names, strict=True):
             run.condition = name
+            run.differs = ", ".join(f"{setting} = {value}" for setting, value in arms.settings[name].items())
 
     def _find_phases(self) -> None:
         begin = time.monotonic()

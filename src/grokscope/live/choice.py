@@ -21,7 +21,7 @@ class Choice:
     status: str = ""
     """One of those of `status_group`."""
     text: str = ""
-    """Part of an id or of a condition."""
+    """Part of an id, a name, a condition, or the settings behind it."""
     by: str = ""
     """Setting by which runs are coloured; by default the condition."""
     run: str = ""
@@ -32,7 +32,8 @@ class Choice:
     def selects(self, run: LiveRun) -> bool:
         if self.status and self.status != status_group(run.info.status):
             return False
-        if self.text and self.text.lower() not in f"{run.info.id} {run.condition}".lower():
+        words = f"{run.info.id} {run.info.name} {run.condition} {run.differs}"
+        if self.text and self.text.lower() not in words.lower():
             return False
         return all(setting_of(run, name) == value for name, value in self.where.items())
 

@@ -26,6 +26,8 @@ class LiveRun:
         """By dotted name."""
         self.condition = ""
         """What distinguishes it from the other runs, seed aside."""
+        self.differs = ""
+        """The settings behind the condition's short name."""
         self.phases: Phases | None = None
         self.phases_of = -1
         """Version of the rows that the phases were found from."""

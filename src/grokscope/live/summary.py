@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis import DEFAULT
-from ..describe import SILENT
+from ..conditions import SILENT
 from .board import Board
 from .choice import natural, setting_of, status_group
 from .run import LiveRun

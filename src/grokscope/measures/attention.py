@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 
 @measures.register("attention")
 def attention(view: View) -> dict[str, Tensor]:
-    """Nothing for a model without attention; no distance from an oracle where the task has no informative-token labels."""
+    """Where attention goes, on the test inputs: α is averaged over layers and heads unless a head is named.
+
+    Nothing for a model without attention; no distance from an oracle where the task has no informative-token labels.
+
+    D                  structural divergence KL(α*‖α) in nats: how far attention is from the informative tokens; 0 on them alone
+    mass_mean          least attention on an informative token, averaged over examples
+    mass_worst         the same in the worst example
+    mass_best_head     least attention on an informative token, of the head that has most; with several heads
+    entropy            entropy of attention in nats, averaged over heads and examples
+    entropy_head_{i}   the same of head i; with several heads
+    logit_variance     variance of the attention logits over positions, averaged over heads and examples
+    attention_{j}      mean attention on position j
+    """
     out, informative = view.test.out, view.test.informative
     if out.log_attention is None or out.attention_logits is None:
         return {}

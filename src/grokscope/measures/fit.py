@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 
 @measures.register("fit")
 def fit(view: View) -> dict[str, Tensor]:
+    """How well a run fits its training and test examples.
+
+    train_loss             mean of the run's own loss over the training examples, without the prior
+    train_accuracy         fraction of training examples that are answered correctly; for regression R², at least 0
+    test_loss              the loss on the test examples
+    test_accuracy          the accuracy on the test examples
+    prior_loss             β(t) times the penalty of the prior, on the training examples
+    val_loss               the loss on the examples set aside for validation (`task.validation`)
+    val_accuracy           the accuracy on those
+    val_calibrated_loss    the least loss on those that the answers allow: at the best temperature and share of uniform answers
+    val_calibrated_error   standard error of the mean of val_calibrated_loss
+    """
     found = {
         "train_loss": view.train.loss.mean(),
         "train_accuracy": view.train.accuracy,

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 @measures.register("norms")
 def norms(view: View) -> dict[str, Tensor]:
+    """How large the weights are.
+
+    l1           sum of the absolute values of all weights
+    l2           Euclidean norm of all weights
+    mlp_norm     Euclidean norm of the weights of the MLP
+    norm_{name}  Frobenius norm of one matrix, such as norm_W_Q
+    lipschitz    upper bound on how fast the logits change with the output h of attention
+    """
     each = {name: weight.norm() for name, weight in view.weights.items()}
     zero = torch.zeros_like(view.prior_loss)
     mlp = torch.stack([zero, *(each[name] for name, p in view.parameters.items() if p.part == "mlp")])

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 
 @measures.register("starvation")
 def starvation(view: View) -> dict[str, Tensor]:
-    """`bound_ratio` is the largest measured/bound over all examples and positions: above 1 there is a bug."""
+    """The task gradient that reaches attention on the training examples, and its bounds (Lemma 5.1).
+
+    grad_M        Frobenius norm of the gradient of the mean cross-entropy on the interaction matrix M = W_Q W_Kᵀ
+    grad_logit    largest |∂CE/∂ℓ_j| over examples, heads and positions
+    bound         largest upper bound on it, in its tight form
+    bound_paper   upper bound in closed form
+    bound_ratio   largest measured/bound over examples and positions; above 1 there is a bug
+    """
     if view.starvation is None:
         return {}
     seen, out = view.starvation, view.train.out

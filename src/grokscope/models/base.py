@@ -140,12 +140,6 @@ class Model(Settings):
     """Whether the output of an example depends on no other example, so that a batch may be cut into blocks. A subclass states it
     again: it may compute something else."""
 
-    def __post_init__(self) -> None:
-        """A part may be given by name, as in ``Transformer(attention="linear")``."""
-        for name, held in self.component_fields().items():
-            if isinstance(chosen := getattr(self, name), str):
-                object.__setattr__(self, name, held.read(chosen, name))
-
     def check_task(self, shape: Shape) -> None:
         """Raise ConfigError if this model cannot read a task."""
         require(shape.features == 0, "kind", f"{self.kind} reads tokens, and this task has vectors")

@@ -14,16 +14,17 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ..analysis import DEFAULT, Criterion, Times, find_phases, summarise, times_of_each
+from ..conditions import Arms, arms_of, shown_value
 from ..config import RunConfig
 from ..config.watched import informative_positions
-from ..describe import differences
 from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
+from ..settings import flatten
 from ..store import RunInfo, omitted_lines, read_each, save_file
-from .arms import DRAWN, drawn_arms, left_out, statistics, table_of_arms
+from .arms import DRAWN, ArmTable, drawn_arms, left_out, reference_arm, statistics, table_of_arms
 from .page import Page, RunRow, Section, render
 from .pictures import Picture, chosen_pictures, standard_pictures
-from .settings import position_names, read_settings, settings_table, versions
+from .settings import ReadSettings, position_names, read_settings, settings_table, versions
 
 LISTED = 200
 """Most runs in the table of runs."""
@@ -57,6 +58,8 @@ def build_page(
     criterion: Criterion = DEFAULT,
     figures: Sequence[str] = (),
     most_arms: int = DRAWN,
+    by: Sequence[str] = (),
+    reference: str = "",
     problems: Mapping[str, str] | None = None,
     opening: Picture | None = None,
     png: bool = False,
@@ -64,10 +67,12 @@ def build_page(
 ) -> BuiltPage:
     """The page as HTML, and its pictures.
 
-    arms        names the condition of each run; by default by what differs
+    arms        names the condition of each run; by default short names of what differs
     criterion   when a run counts as having memorised, and as having grokked
     figures     names of the figures that it shows; by default the standard ones
     most_arms   how many arms the pictures show
+    by          settings that distinguish arms, in place of all in which the runs differ
+    reference   the arm that others are compared with; by default the one nearest to the default settings
     problems    runs that were omitted before, by id, with what is wrong
     opening     a picture that the page opens with
     png         make every picture as PNG as well, to be saved
@@ -77,13 +82,24 @@ def build_page(
     if not intact:
         raise StoreError("; ".join(omitted_lines(omitted))) if omitted else ConfigError("runs", "no runs to report on")
     names = {} if arms is None else {run.id: arm for run, arm in zip(runs, arms, strict=True)}
-    runs, times = [run for run, _ in intact], [own for _, own in intact]
-    settings = read_settings(runs)
-    arms = [names[run.id] for run in runs] if names else differences(settings.values)
+    settings = read_settings([run for run, _ in intact])
+    arms_known = _arms([names[run.id] for run, _ in intact] if names else None, settings, by)
+    order = arms_known.order()
+    runs, times, arms = ([those[at] for at in order] for those in (*zip(*intact, strict=True), arms_known.names))
+    settings = settings.reordered(order)
     table = _table(runs, arms, times)
     summary = summarise(table, "arm")
+    differing = [] if names else arms_of(settings.values).columns
+    chosen = reference_arm(arms_known, flatten(RunConfig().to_dict()), reference)
+    known = ArmTable(
+        runs=_with_settings(table, settings, differing),
+        summary=summary,
+        arms=arms_known,
+        settings=differing,
+        reference=chosen,
+    )
     medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summary["median"].items()}
-    drawn = drawn_arms(summary, most_arms)
+    drawn = drawn_arms(summary, most_arms, chosen)
     members: dict[str, list[int]] = {arm: [] for arm in drawn}
     for place, arm in enumerate(arms):
         if arm in members:
@@ -100,14 +116,14 @@ def build_page(
     page = Page(
         title=title,
         lead=lead,
-        verdict=tuple(statistics(table, summary) if verdict is None else verdict),
+        verdict=tuple(statistics(known) if verdict is None else verdict),
         opening=opening,
-        what=tuple(what),
-        arms=tuple((arm, (meanings or {}).get(arm, "")) for arm in drawn),
+        what=(*what, *_pooled(arms_known)),
+        arms=tuple((arm, (meanings or {}).get(arm, _meaning(arms_known, arm))) for arm in drawn),
         settings=tuple(settings_table(settings)),
         pictures=pictures,
         pictures_note=left_out(drawn, summary),
-        sections=(*sections, *_more_sections(table, summary, omitted)),
+        sections=(*sections, *_more_sections(known, omitted, tabled=verdict is None)),
         runs=tuple(
             RunRow(
                 id=run.id,
@@ -153,9 +169,40 @@ def _readable(
     return intact, problems
 
 
-def _more_sections(table: pd.DataFrame, summary: pd.DataFrame, omitted: Mapping[str, str]) -> list[Section]:
-    """Arms, where they are too many for the verdict, and the runs that were omitted."""
-    sections = [table_of_arms(table, summary)] if len(summary) > DRAWN else []
+def _arms(names: Sequence[str] | None, settings: ReadSettings, by: Sequence[str]) -> Arms:
+    """The arms of the runs: as they are named, or by their settings."""
+    if names is None:
+        return arms_of(settings.values, by)
+    return Arms(names=list(names), settings={name: {} for name in names}, pooled=[])
+
+
+def _with_settings(table: pd.DataFrame, settings: ReadSettings, names: Sequence[str]) -> pd.DataFrame:
+    """The table with a column per setting; values that cannot be compared are text."""
+    flat = [flatten(values) for values in settings.values]
+    columns = {name: [_plain(own.get(name)) for own in flat] for name in names}
+    if "prior.beta" in columns:  # the strength of a prior that is not there
+        columns["prior.beta"] = [value if value is not None else 0.0 for value in columns["prior.beta"]]
+    return table.assign(**columns)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float, type(None))) else shown_value(value)
+
+
+def _meaning(arms: Arms, arm: str) -> str:
+    """The settings behind an arm's short name."""
+    return ", ".join(f"{name} = {shown_value(value)}" for name, value in arms.settings[arm].items())
+
+
+def _pooled(arms: Arms) -> list[str]:
+    if not arms.pooled:
+        return []
+    return [f"Within an arm the runs also differ in {', '.join(arms.pooled)}."]
+
+
+def _more_sections(table: ArmTable, omitted: Mapping[str, str], *, tabled: bool) -> list[Section]:
+    """A table of the arms, and the runs that were omitted."""
+    sections = [table_of_arms(table)] if tabled and len(table.summary) > 1 else []
     if omitted:
         sections.append(
             Section(

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..conditions import shown_value
 from ..config import RunConfig, read_stored, readable_settings
 from ..config.watched import MEANINGS, is_watched
 from ..describe import meanings
@@ -30,6 +31,10 @@ class ReadSettings(NamedTuple):
     compared."""
     notes: list[str]
     """What could not be read, or is ignored, each with the runs concerned."""
+
+    def reordered(self, order: Sequence[int]) -> ReadSettings:
+        """The same of the runs in another order."""
+        return ReadSettings([self.configs[at] for at in order], [self.values[at] for at in order], self.notes)
 
 
 def read_settings(runs: Sequence[RunInfo]) -> ReadSettings:
@@ -76,7 +81,7 @@ def settings_table(settings: ReadSettings) -> list[Setting]:
         docs |= meanings(config)
     rows = []
     for name in dict.fromkeys(name for own in flat for name in own):
-        values = list(dict.fromkeys(_word(own[name]) for own in flat if name in own))
+        values = list(dict.fromkeys(shown_value(own[name]) for own in flat if name in own))
         more = f", … ({len(values):,} values)" if len(values) > MOST_VALUES else ""
         shown = ", ".join(values[:MOST_VALUES]) + more
         rows.append(Setting(name=name, value=shown, meaning=docs.get(name, "").split("\n")[0]))
@@ -112,16 +117,6 @@ def _positions_in(task: Any, seed: int) -> tuple[list[str], list[int]]:
 
 def _letter(number: int) -> str:
     return "abcdefghijklmnopqrstuvwxyz"[number] if number < 26 else f"operand {number + 1}"
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, list):
-        return " ".join(map(str, value)) or "–"
-    return "–" if value in (None, "") else str(value)
 
 
 def versions(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:

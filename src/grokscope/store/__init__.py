@@ -16,6 +16,7 @@ from .manifest import last_numerics
 from .omitted import omitted_lines
 from .removal import delete_runs
 from .state import FINISHED, State
+from .tags import read_tags, write_tags
 
 __all__ = [
     "FINISHED",
@@ -39,6 +40,8 @@ __all__ = [
     "read_each",
     "read_metrics",
     "read_run",
+    "read_tags",
     "run_folders",
     "save_file",
+    "write_tags",
 ]

@@ -22,9 +22,10 @@ from .layout import CONFIG, MANIFEST, STATE, CheckpointFile, checkpoint_files
 from .lock import is_held
 from .manifest import read_description
 from .state import FINISHED, read_state
+from .tags import read_tags
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RunInfo:
     """Information about a run that needs no metrics."""
 
@@ -46,6 +47,20 @@ class RunInfo:
     """Why a run failed."""
     problem: str = ""
     """What is wrong with a damaged run."""
+    name: str = ""
+    """What the user calls it: `--name`, `grokscope tag`, or the name that `grokscope.watch` or `grokscope.log` was given."""
+    tags: tuple[str, ...] = ()
+    """The user's tags."""
+
+    def __repr__(self) -> str:
+        """One line: id, name, status, epoch and times."""
+        named = f" {self.name!r}" if self.name else ""
+        if self.problem:
+            return f"<Run {self.id}{named} damaged: {self.problem}>"
+        found = {key: self.summary.get(key) for key in ("t_mem", "t_grok")}
+        times = "".join(f", {key} {value:,}" for key, value in found.items() if isinstance(value, int))
+        seed = f", seed {self.config['seed']}" if "seed" in self.config else ""
+        return f"<Run {self.id}{named} {self.status} at epoch {self.epoch:,}{seed}{times}>"
 
 
 def read_run(path: str | Path) -> RunInfo:
@@ -57,10 +72,13 @@ def read_run(path: str | Path) -> RunInfo:
     if not state.finished:
         # The lock takes precedence over the file: a killed run could not record that it stopped.
         status = "running" if is_held(path, shown=True) else "failed" if status == "failed" else "stopped"
+    own = read_tags(path)
     return RunInfo(
         id=path.name,
         path=path,
         status=status,
+        name=own.name or str(config.get("name", "")),
+        tags=own.tags,
         config=config,
         manifest=manifest,
         epoch=state.epoch,
@@ -171,7 +189,9 @@ def _is_run(path: Path) -> bool:
 def _indexed(path: Path, index: Index) -> RunInfo:
     """A run from the index, or from its files."""
     if (entry := index.get(path.name)) is not None:
-        return RunInfo(id=path.name, path=path, **entry._asdict())
+        own = read_tags(path)  # they may change at any time
+        named = own.name or str(entry.config.get("name", ""))
+        return RunInfo(id=path.name, path=path, name=named, tags=own.tags, **entry._asdict())
     key = key_of(path) if index.many else None  # before the files are read: they may change meanwhile
     run = _read_or_damaged(path)
     if run.status in FINISHED:

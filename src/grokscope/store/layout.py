@@ -5,6 +5,7 @@
   manifest.json      schema version, package versions, device, git commit, time of creation, names of the measures, and the
                      files that were loaded with --load (path, SHA-256, source)
   state.json         status, epoch, seconds, summary numbers
+  tags.json          the name and the tags that a user gave it; missing if there are none
   metrics/           part-<first epoch>-<last epoch>.parquet, one per save; joined as rows-<first>-<last>.parquet in a finished run;
                      tail, the rows after the newest checkpoint
   added/             <measure>.parquet, columns that were measured after training
@@ -32,6 +33,7 @@ this one can no longer verify an old folder."""
 CONFIG = "config.json"
 MANIFEST = "manifest.json"
 STATE = "state.json"
+TAGS = "tags.json"
 METRICS = "metrics"
 ADDED = "added"
 CHECKPOINTS = "checkpoints"

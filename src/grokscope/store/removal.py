@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ..errors import StoreError
 from .disk import is_temporary, listing, reason, sync_folder
-from .layout import ADDED, ASIDE, CHECKPOINTS, CONFIG, LEASE, LOCK, MANIFEST, METRICS, STATE
+from .layout import ADDED, ASIDE, CHECKPOINTS, CONFIG, LEASE, LOCK, MANIFEST, METRICS, STATE, TAGS
 from .lock import Lock, is_held
 
-OURS = {CONFIG, MANIFEST, STATE, METRICS, ADDED, CHECKPOINTS, LOCK, ASIDE}
+OURS = {CONFIG, MANIFEST, STATE, TAGS, METRICS, ADDED, CHECKPOINTS, LOCK, ASIDE}
 
 
 def delete_runs(paths: Iterable[Path]) -> int:

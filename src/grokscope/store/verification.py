@@ -19,6 +19,7 @@ from .lock import Lock, is_held
 from .manifest import read_description
 from .recovery import advice, go_back, last_complete, missing_kept, move_aside, read_saved, write_state
 from .state import State, read_state
+from .tags import verified_tags
 
 NameOf = Callable[[Mapping[str, Any], str], str | None]
 """From a stored config and the name of its folder to the id that belongs to it; None where that is not known."""
@@ -67,6 +68,10 @@ def check_run(path: Path, name_of: NameOf = lambda config, name: None) -> RunChe
     except StoreError as error:
         problems.append(str(error))
     problems += map(str, _damage(path, stored))
+    tagged = _damaged_tags(path)
+    if tagged and not problems:
+        return RunCheck(id=path.name, path=path, problems=[tagged], advice="grokscope tag gives it a new name")
+    problems += [tagged] if tagged else []
     if not problems:
         return RunCheck(id=path.name, path=path)
     complete = last_complete(path)
@@ -94,6 +99,15 @@ def repair_run(path: Path, name_of: NameOf = lambda config, name: None) -> RunCh
         lock.release()
     after = check_run(path, name_of)
     return dataclasses.replace(after, repaired=done if not after.problems else "")
+
+
+def _damaged_tags(path: Path) -> str:
+    """What is wrong with its name and tags; empty if nothing is."""
+    try:
+        verified_tags(path)
+    except StoreError as error:
+        return str(error)
+    return ""
 
 
 def _damage(run: Path, stored: State | None) -> Iterator[StoreError]:

@@ -320,6 +320,6 @@ def test_end_to_end_at_toy_size(toy, tmp_path, name, arms, monkeypatch):
     rows = rulings(experiment, results)
     assert [row["claim"] for row in rows] == [claim.name for claim in experiment.claims]
     json.dumps(rows, allow_nan=False)
-    stems = draw([(experiment, results, tmp_path)])
+    stems = draw([(experiment, results, tmp_path)]).paths
     assert len(stems) == len(experiment.pictures)
     assert all(stem.with_suffix(".png").stat().st_size > 10_000 for stem in stems)
