@@ -78,6 +78,14 @@ def test_callbacks_see_every_evaluation(tiny, tmp_path):
         assert [row["test_accuracy"] for row in own] == list(stored["test_accuracy"])
 
 
+def test_names_are_a_column_where_there_are_any(tiny, tmp_path):
+    grokscope.train(tiny, runs=tmp_path, device="cpu")
+    assert "name" not in grokscope.load_runs(tmp_path)
+    grokscope.train(replace(tiny, seed=1), seeds=[1], runs=tmp_path, device="cpu", name="mine")
+    assert set(grokscope.load_runs(tmp_path)["name"]) == {"", "mine"}
+    assert len({run.arm for run in plot.curves_of(grokscope.load_runs(tmp_path))}) == 1  # a name is not a setting
+
+
 def test_a_callback_that_fails_is_named_and_training_continues(tiny, tmp_path, capsys):
     def broken(row):
         raise KeyError("no such column")

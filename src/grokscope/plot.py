@@ -37,7 +37,7 @@ __all__ = ["attention", "curves", "curves_of", "figure", "gradient", "metric", "
 
 Runs = Any
 """A folder, a run, runs, a scope, or a table; see above."""
-NOT_SETTINGS = ("run", "status", "seed", "epoch", "arm")
+NOT_SETTINGS = ("run", "status", "name", "seed", "epoch", "arm")
 
 
 def __dir__() -> list[str]:

@@ -47,6 +47,7 @@ PARTS = {
 SETTINGS, COLUMNS = "settings", "columns"
 ROW_COLUMNS = {
     "run": "Id of the run.",
+    "name": "Name that the user gave it; there only if any run has one.",
     "status": "running, stopped, failed, done, grokked or diverged.",
     "epoch": "Number of the epoch, or of the step in a loop of your own; the first evaluation is 0.",
     "seconds": "Seconds of training so far.",

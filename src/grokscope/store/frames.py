@@ -72,7 +72,7 @@ def load_runs(folder: str | Path, *, arrow: Literal[True]) -> pa.Table: ...
 def load_runs(folder: str | Path, *, arrow: bool = False) -> pd.DataFrame | pa.Table:
     """All evaluations of all runs in `folder`, as a pandas table, or an Arrow table with ``arrow=True``.
 
-    The columns: ``run`` (its id) and ``status``; every setting by its dotted name, such as ``task.p`` and ``seed``;
+    The columns: ``run`` (its id), ``status``, and ``name`` if any run has one; every setting by its dotted name, such as ``task.p`` and ``seed``;
     then the metrics, ``epoch`` first. A metric hides a setting of the same name. Damaged runs are omitted with a
     warning.
     """
@@ -123,8 +123,12 @@ def _read_or_error(run: RunInfo, columns: Sequence[str] | None) -> pa.Table | St
 
 
 def _settings(runs: list[RunInfo]) -> dict[str, pa.Array]:
-    """One value per run: id, status and every setting that any of them has."""
-    flat = [{"run": run.id, "status": run.status, **flatten(run.config)} for run in runs]
+    """One value per run: id, status, names if there are any, and every setting that any of them has."""
+    named = any(run.name for run in runs)
+    flat = [
+        {"run": run.id, "status": run.status, **({"name": run.name} if named else {}), **flatten(run.config)}
+        for run in runs
+    ]
     names = dict.fromkeys(["run", "status", *(name for row in flat for name in row)])
     return {name: _column([row.get(name) for row in flat]) for name in names}
 
