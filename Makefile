@@ -46,7 +46,7 @@ speed: $(VENV)/.installed
 
 # the documentation, which works from disk: open site/index.html
 site: $(VENV)/.installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # wheel and source distribution, into dist/
 dist: $(VENV)/.installed-dev

@@ -30,6 +30,7 @@ CONFIGS = 100_000
 LISTED = (20_000, 100_000)
 SAVED = 100
 GPUS = 64
+SMALLER = 128
 EPOCHS = 10_000
 GRID: dict[str, list[Any]] = {
     "prior.beta": [0.0, 0.03, 0.1, 0.3, 1.0],
@@ -86,7 +87,7 @@ def store(count: int) -> dict[str, Any]:
     config = RunConfig().to_dict()
     tensors = {name: torch.zeros(120_000) for name in ("weights", "mean", "square")}
     rows = [{"epoch": epoch, **{f"m{n}": 0.5 for n in range(30)}} for epoch in range(100)]
-    with tempfile.TemporaryDirectory(prefix="scale-", dir=ROOT) as folder:
+    with tempfile.TemporaryDirectory(prefix="scale-") as folder:
         for number in range(-1, count):
             if not number:  # the first one imports packages
                 begin, cpu = time.perf_counter(), time.process_time()
@@ -186,18 +187,22 @@ def make_listed(folder: Path, count: int) -> None:
 def measure(folder: Path) -> dict[str, Any]:
     lists = []
     for count in LISTED:
-        make_listed(folder, count)
-        lists.append(listing(folder))
+        make_listed(folder / str(count), count)
+        lists.append(listing(folder / str(count)))
     return {"plan": plan(CONFIGS), "store": store(SAVED), "lists": lists}
 
 
 def page(found: dict[str, Any]) -> str:
+    from grokscope.launch.plan import MOST_LANES
+
     speed = json.loads(SPEED.read_text())
-    best = max((one for one in speed["fleet"] if one["precision"] == "tf32"), key=lambda one: one["run_steps_per_s"])
+    fitting = [one for one in speed["fleet"] if one["precision"] == "tf32" and one["lanes"] <= MOST_LANES]
+    best = max(fitting, key=lambda one: one["run_steps_per_s"])
     rate = best["run_steps_per_s"]
     made, kept, lists = found["plan"], found["store"], found["lists"]
     rows = [(gpus, simulate(made["chunk_runs"], gpus, rate)) for gpus in (1, 8, GPUS)]
-    table = "\n".join(f"| {gpus} | {one['hours']:,.1f} | {one['busy']:.0%} |" for gpus, one in rows)
+    table = "\n".join(f"| {gpus} | {60 * one['hours']:,.0f} | {one['busy']:.0%} |" for gpus, one in rows)
+    smaller = simulate([SMALLER] * (made["configs"] // SMALLER), GPUS, rate)
     listed = "\n".join(
         f"| {one['runs']:,} | {one['first_s']:.1f} | {one['again_s']:.2f} | {one['command_s']:.1f} | {one['index_mb']:.0f} |"
         for one in lists
@@ -210,6 +215,9 @@ def page(found: dict[str, Any]) -> str:
         "rate": rate,
         "lanes": best["lanes"],
         "table": table,
+        "rounds": made["chunks"] / GPUS,
+        "smaller": SMALLER,
+        "smaller_busy": smaller["busy"],
         "listed": listed,
         "finished": rate / EPOCHS,
         "core": kept["cpu_ms"] * 1e-3 * rate / EPOCHS,
@@ -256,9 +264,12 @@ Arithmetic, not a measurement: each GPU trains {rate:,.0f} run-steps per second 
 the {plan_configs:,} runs have {epochs:,} epochs, and half of them stop at a random epoch, as runs that grok do. Chunks are
 handed to the next free GPU, in the order of the plan.
 
-| GPUs | hours | GPUs busy |
+| GPUs | minutes | GPUs busy |
 |---|---|---|
 {table}
+
+{plan_chunks} chunks on {gpus} GPUs are {rounds:.1f} rounds, so some GPUs wait at the end; with `ray.runs={smaller}` or
+`slurm.runs={smaller}` {smaller_busy:.0%} would be busy, each in smaller fleets, which are slower.
 
 This leaves out waiting in a queue, starting processes (some ten seconds per task), recording CUDA graphs, and that wider models
 train more slowly. At that speed a GPU finishes {finished:.1f} runs of full length per second, which the store writes in

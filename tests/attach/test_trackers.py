@@ -1,5 +1,8 @@
 """Rows in experiment trackers, from a scope and from training; nothing leaves the machine."""
 
+import contextlib
+import os
+import sqlite3
 import subprocess
 import sys
 
@@ -138,6 +141,23 @@ def test_wandb_offline(tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "wandb").glob("offline-run-*")
     assert any(folder.glob("run-*.wandb"))
+
+
+def test_trackio_on_this_machine(tmp_path):
+    """The real package, where it is installed: its rows are in a database in its own folder."""
+    pytest.importorskip("trackio", reason="trackio is not installed")
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from test_trackers import watched; watched(track='trackio')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(__file__).rpartition("/")[0]],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+        env={**os.environ, "TRACKIO_DIR": str(tmp_path), "HF_HUB_OFFLINE": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    with contextlib.closing(sqlite3.connect(tmp_path / "grokscope.db")) as database:
+        assert database.execute("select count(*) from metrics").fetchone()[0] >= 3
 
 
 def test_a_missing_package_is_one_line_with_the_command(monkeypatch):

@@ -9,8 +9,9 @@ import pytest
 from pages import CONTRIBUTING, DOCS, HAND_WRITTEN, README, blocks, fences, name_of
 
 RUN = {"sh", "python", "toml"}
-SHOWN = {"text", "python skip"}
-"""Output, and excerpts that need packages or data of the reader's own; these must compile."""
+SHOWN = {"text", "console", "python skip"}
+"""Output, sessions on a cluster, whose commands must parse, and excerpts that need packages or data of the reader's own; these must
+compile."""
 ELSEWHERE = {
     *DOCS.glob("adding-*.md"),  # test_examples.py
     DOCS / "on-your-own-network.md",  # test_examples.py

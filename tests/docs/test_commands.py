@@ -1,6 +1,7 @@
 """Every command on every page is run, page by page in a folder of its own; training is made small."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,21 @@ def test_every_command_parses():
                 seen.add(name)
     wanted = {"train", "sweep", "runs", "report", "list", "search", "branch", "forecast", "claims", "check"}
     assert wanted <= seen
+
+
+def test_the_commands_of_sessions_parse():
+    """Lines after a $ in blocks that show a session on a cluster."""
+    register()
+    parsers = typer.main.get_command(app).commands
+    seen = set()
+    for page in HAND_WRITTEN:
+        for line in "".join(blocks(page, "console")).splitlines():
+            if line.startswith("$ "):
+                program, name, *rest = shlex.split(line[2:], comments=True)
+                assert program == "grokscope"
+                parsers[name].make_context(name, rest)
+                seen.add(name)
+    assert "sweep" in seen
 
 
 def in_small(words, ids):

@@ -65,7 +65,7 @@ def test_a_node_fails_in_mid_work_and_every_run_ends_with_the_same_bits(cluster,
     import threading
 
     node = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
-    configs = [replace(tiny, seed=seed, epochs=60, log=Log(every=20)) for seed in range(40)]
+    configs = [replace(tiny, seed=seed, epochs=24, log=Log(every=12)) for seed in range(40)]
     runs = tmp_path / "ray"
     failures = []
 

@@ -116,11 +116,14 @@ def training(runs: Path) -> int:
     return sum(run.status == "running" for run in list_runs(runs)) if runs.exists() else 0
 
 
-def numbers(runs: Path) -> dict[str, str]:
-    tables = {run.id: read_metrics(run) for run in list_runs(runs)}
+def numbers(runs: Path) -> dict[str, dict[str, str]]:
     return {
-        id: str(table.select([name for name in table.column_names if not name.startswith("seconds")]).to_pydict())
-        for id, table in tables.items()
+        run.id: {
+            name: str(values)
+            for name, values in read_metrics(run).to_pydict().items()
+            if not name.startswith("seconds")
+        }
+        for run in list_runs(runs)
     }
 
 

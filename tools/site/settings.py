@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
@@ -21,6 +22,8 @@ Every setting of a run, with its default. On the command line a setting is `--se
 table (`[task]`, `p = 97`); in a grid its value is a list. Unless stated otherwise a setting is part of the run's id.
 `grokscope list COMPONENT` prints the same, entries of your own included.
 """
+LISTED = re.compile(r"([A-Za-z][\w{}]*) {2,}(\S.*)")
+"""A line of a docstring with a column and its meaning."""
 COLUMNS = """# Columns
 
 `grokscope.load_runs` returns one table for all runs, with one row per evaluation. It has the settings of the run as columns

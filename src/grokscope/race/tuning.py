@@ -2,7 +2,7 @@
 
 The heat. All draws of all methods train on one tuning seed, from rung to rung. A method's heat ends at the first rung at which as
 many draws as there are finalists have reached 99 % test accuracy: the others are slower, whatever they would do later. Draws that
-diverged, or whose train accuracy is below 50 % at a quarter of the horizon or later, are dropped: what is not even memorised by
+diverged, or whose train accuracy is below 50 % at half of the horizon or later, are dropped: what is not even memorised by
 then is not the fastest to generalise.
 
 The final. The earliest draws train on the other tuning seeds, up to CAP times as long as they took in the heat. The draw that
@@ -38,7 +38,7 @@ SEEDS = range(1000, 1100)
 """Tuning seeds; scores are of seeds 0, 1, 2 …"""
 GOAL = 0.99
 MEMORISED = 0.5
-"""Train accuracy without which a draw is dropped, from a quarter of the horizon on."""
+"""Train accuracy without which a draw is dropped, from half of the horizon on."""
 CAP = 4
 """Multiple of its time in the heat after which a finalist counts as not reaching."""
 
@@ -198,7 +198,7 @@ class Tuning:
             _read(one, epoch, run, table.to_pylist())
             if run.status == "diverged":
                 one.dropped = "diverged"
-            elif one.time is None and epoch >= self.horizon / 4 and one.train < MEMORISED:
+            elif one.time is None and epoch >= self.horizon / 2 and one.train < MEMORISED:
                 one.dropped = "not memorised"
 
 

@@ -9,8 +9,8 @@ from ...tasks.modular import Modular
 from .base import Track, tracks
 
 QUICK: dict[str, Any] = {
-    "task.p": 23,
-    "task.train_fraction": 0.7,
+    "task.p": 29,
+    "task.train_fraction": 0.85,
     "model.d": 32,
     "model.d_mlp": 64,
     "log.every": 10,

@@ -19,8 +19,8 @@ class MLP(Track):
     horizon = 2000
     every = 5
     quick: ClassVar[dict[str, Any]] = {
-        "task.p": 23,
-        "task.train_fraction": 0.7,
+        "task.p": 29,
+        "task.train_fraction": 0.85,
         "model.width": 64,
         "log.every": 10,
         "epochs": 200,

@@ -21,11 +21,11 @@ class Multiplication(Track):
     horizon = 400
     every = 4
     quick: ClassVar[dict[str, Any]] = {
-        "task.p": 23,
-        "task.train_fraction": 0.7,
+        "task.p": 29,
+        "task.train_fraction": 0.85,
         "model.d": 32,
         "model.d_mlp": 64,
         "batch_size": 128,
         "log.every": 2,
-        "epochs": 50,
+        "epochs": 30,
     }

@@ -19,8 +19,8 @@ class OneLayer(Track):
     horizon = 4000
     every = 10
     quick: ClassVar[dict[str, Any]] = {
-        "task.p": 23,
-        "task.train_fraction": 0.7,
+        "task.p": 29,
+        "task.train_fraction": 0.85,
         "model.d": 32,
         "model.d_mlp": 64,
         "log.every": 10,
