@@ -100,7 +100,7 @@ def board_of(track: Track, results: Path, scale: Scale) -> Board | None:
 
 def ranked(results: Results, tuned: Mapping[str, Any]) -> list[Row]:
     """The rows of a leaderboard: by the median of the first crossing, then by the number of seeds that reach."""
-    every = {cls.title: cls() for cls in accelerators.entries().values()}
+    every = {cls.title: cls() for _, cls in sorted(accelerators.entries().items())}
     arms = list(dict.fromkeys(results.runs["arm"]))
     rows = [_row(results, arm, every.get(arm), tuned) for arm in arms]
     return sorted(rows, key=lambda row: (row.first[0], -row.reached, row.stable[0], row.title))

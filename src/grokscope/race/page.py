@@ -59,7 +59,7 @@ def controls_rows(cases: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """
     found = {case["name"]: case for case in cases}
     rows: list[tuple[str, ...]] = []
-    for cls in accelerators.entries().values():
+    for _, cls in sorted(accelerators.entries().items()):
         case, control = found.get(cls.title), cls.control
         if control is None:
             rows.append((cls.title, "–", "–", cls.uncontrolled))

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from grokscope.config import Log
-from grokscope.experiments.base import all_experiments, find_experiment, in_stages
+from grokscope.config.references import in_stages
+from grokscope.experiments.base import all_experiments, find_experiment
 from grokscope.experiments.collect import probe_tables, run_rows
 from grokscope.experiments.columns import values
 from grokscope.experiments.ledger import rulings

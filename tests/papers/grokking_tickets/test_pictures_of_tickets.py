@@ -44,13 +44,14 @@ def test_few_arms_share_a_panel(runs):
 
 
 def test_many_arms_have_a_panel_for_training_and_one_for_test(make):
-    figure = figures.train_and_test([make(f"rate {n / 10}", t_grok=100 + 50 * n) for n in range(10)])
+    runs = [make(f"rate {n / 10}", t_grok=100 + 50 * n) for n in range(10)]
+    figure = figures.train_and_test(runs, ordered=True)
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["training", "test"]
     for ax, column in zip(figure.axes, ("train_accuracy", "test_accuracy"), strict=True):
         drawn = [line for line in ax.lines if line.get_gid() != "grokking"]
         assert len(drawn) == 10
         np.testing.assert_array_equal(drawn[0].get_ydata(), make("x", t_grok=100).series(column)[1])
-    assert len(legend(figure)) == 11
+    assert legend(figure) == [run.arm for run in runs]
 
 
 def test_arms_apart_on_a_linear_axis(runs):

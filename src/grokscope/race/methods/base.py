@@ -85,7 +85,7 @@ def method(name: str) -> Method:
 
 def methods_on(base: RunConfig) -> tuple[dict[str, Method], dict[str, str]]:
     """The methods that apply to a track, by name, and why each other one does not."""
-    every = {name: cls() for name, cls in accelerators.entries().items()}
+    every = {name: cls() for name, cls in sorted(accelerators.entries().items())}
     reasons = {name: own.applies(base) for name, own in every.items()}
     return (
         {name: own for name, own in every.items() if not reasons[name]},

@@ -22,8 +22,10 @@ COLOUR, GREY = "#1f6f8b", "#666666"
 
 @figures.register("race-leaderboard", takes="results", title="Leaderboard")
 def leaderboard(results: Results) -> Figure:
-    """Steps to 99 % test accuracy: a dot per seed, the median with its 95 % interval, hollow where the accuracy did not last, and
-    triangles at the last step of runs that never reached it."""
+    """Steps to 99 % test accuracy: a dot per seed, and the median with its 95 % interval.
+
+    Dots are hollow where the accuracy did not last; triangles are at the last step of runs that never reached it.
+    """
     rows = ranked(results, {})
     figure = Figure(figsize=(0.85 * PAGE_WIDTH, 0.9 + 0.3 * len(rows)))
     ax = figure.add_subplot()
