@@ -38,7 +38,8 @@ NOT_RUN = {
     "--install-completion": "changes the shell's own files; tests/tools/test_release.py asks for completions",
     "--show-completion": "depends on the shell that is running",
 }
-SLOW = {"docs/reliability.md", "docs/theory-notes.md", "docs/inductive-bias.md", "docs/search.md"}
+ALWAYS = ("README.md", "docs/tutorial.md", "docs/clusters.md")
+"""Pages whose commands are run by `make test`; those of the others by `make test-all`."""
 WITH_COMMANDS = [page for page in HAND_WRITTEN if any(words[0] == "grokscope" for words in commands(page))]
 
 
@@ -99,7 +100,7 @@ def runnable(page):
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=[pytest.mark.slow] if name_of(page) in SLOW else [], id=name_of(page))
+        pytest.param(page, marks=[] if name_of(page) in ALWAYS else [pytest.mark.slow], id=name_of(page))
         for page in WITH_COMMANDS
         if name_of(page) not in OWN and runnable(page)
     ],
