@@ -15,3 +15,4 @@ sys.path.insert(0, str(Path(__file__).parent))
 @pytest.fixture(autouse=True)
 def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "_files", {})
+    monkeypatch.setattr(loading, "_folders", [])
