@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from ..tickets.base import NoTicket
 from .acting import at_branch
 from .data import Batch, stack_like
 from .division import without_prior
@@ -71,7 +72,7 @@ class Lanes:
 
         since   epoch at which a branch began
         """
-        train, *others = data
+        train, *others = ({name: tensor.to(self.device) for name, tensor in side.items()} for side in data)
         if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
             train = {name: tensor for name, tensor in train.items() if name != "target"}
         sides = [train if self.plans_in_steps else self.planned(train), *map(self.planned, others)]
@@ -87,14 +88,19 @@ class Lanes:
         self.seed[lane] = config.seed_for("order")
         self.changed()
         if saved is None:
-            start = starting_point(config, self.planned(data[0]), origin)
+            needed = {} if isinstance(config.ticket, NoTicket) else self.planned(data[0])
+            start = starting_point(config, needed, origin)
             saved = {f"weight/{name}": weight for name, weight in start.weights.items()}
             saved |= {f"mask/{name}": lives for name, lives in start.mask.items()}
             saved = at_branch(config, saved)
-        for name, tensor in self._saved(lane).items():
-            tensor.zero_()
-            if name in saved:
-                tensor.copy_(saved[name])
+        for prefix, tensor in self._vectors():  # each vector in one transfer
+            vector = torch.zeros(self.layout.size, dtype=tensor.dtype)
+            for name, part in self.layout.cut(vector).items():
+                if f"{prefix}/{name}" in saved:
+                    part.copy_(saved[f"{prefix}/{name}"])
+            tensor[lane] = vector.to(self.device)
+        for name, tensor in self._others():
+            tensor[lane] = saved[name].to(self.device) if name in saved else torch.zeros_like(tensor[lane])
         self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
 
     def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
@@ -110,11 +116,16 @@ class Lanes:
 
     def unload(self, lane: int) -> dict[str, Tensor]:
         """A copy of the state that a lane needs to continue: weights, optimizer and filter state, step counter, mask."""
-        tensors = {name: tensor.to("cpu", copy=True) for name, tensor in self._saved(lane).items()}
+        tensors = {
+            f"{prefix}/{name}": part.clone()
+            for prefix, stacked in self._vectors()
+            for name, part in self.layout.cut(stacked[lane].cpu()).items()
+        }
+        tensors |= {name: stacked[lane].to("cpu", copy=True) for name, stacked in self._others()}
         if self.mask is None:
             return tensors
-        masks = {f"mask/{name}": part.bool().cpu() for name, part in self.layout.cut(self.mask[lane]).items()}
-        return tensors | {name: mask for name, mask in masks.items() if not mask.all()}
+        masks = self.layout.cut(self.mask[lane].bool().cpu())
+        return tensors | {f"mask/{name}": mask.clone() for name, mask in masks.items() if not mask.all()}
 
     def copy_lanes(self, other: Lanes, lanes: list[int]) -> None:
         """Take over the runs in some lanes of another program, in this order."""
@@ -129,18 +140,18 @@ class Lanes:
         self.flat.copy_(other.flat[keep])
         self.state = {component: {key: s[keep] for key, s in state.items()} for component, state in other.state.items()}
 
-    def _saved(self, lane: int) -> dict[str, Tensor]:
-        """Views of the state of one lane, by the names under which it is saved."""
-        views = {f"weight/{name}": weight for name, weight in self.layout.cut(self.flat[lane]).items()}
-        for component, state in self.state.items():
-            for key, stacked in state.items():
-                if "/" in key:
-                    views[f"{component}/{key}"] = stacked[lane]
-                else:
-                    views |= {
-                        f"{component}/{key}/{name}": part for name, part in self.layout.cut(stacked[lane]).items()
-                    }
-        return views | {"step": self.step[lane]}
+    def _vectors(self) -> list[tuple[str, Tensor]]:
+        """What is saved with one number per weight, stacked, and the prefix of the names under which it is saved."""
+        state = self._state()
+        return [("weight", self.flat), *((name, stacked) for name, stacked in state if name.count("/") == 1)]
+
+    def _others(self) -> list[tuple[str, Tensor]]:
+        """What else is saved."""
+        return [*((name, stacked) for name, stacked in self._state() if name.count("/") > 1), ("step", self.step)]
+
+    def _state(self) -> list[tuple[str, Tensor]]:
+        """State of optimizer and filter: `optim/mean`, or `optim/mean/W_Q` if it has a tensor per weight."""
+        return [(f"{component}/{key}", s) for component, state in self.state.items() for key, s in state.items()]
 
     def _new_state(self, init: Callable[..., dict[str, Tensor]], elementwise: bool) -> dict[str, Tensor]:
         def stacked(state: dict[str, Tensor], suffix: str = "") -> dict[str, Tensor]:
