@@ -20,7 +20,7 @@ from .attention import INFORMATIVE_COLOURS
 from .data import RunCurves
 from .embedding import draw_plane, reach
 from .panels import all_epochs, log_epochs
-from .style import PAGE_WIDTH, TEST_COLOUR, TRAIN_COLOUR, our_style
+from .style import PAGE_WIDTH, TEST_COLOUR, TRAIN_COLOUR, TRAIN_DASHES, our_style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,7 @@ def frames(
 def _draw_accuracy(ax: Axes, run: RunCurves, epoch: int) -> None:
     log_epochs(ax, *all_epochs([run]))
     for column, colour, dashes, name in (
-        ("train_accuracy", TRAIN_COLOUR, "--", "training"),
+        ("train_accuracy", TRAIN_COLOUR, TRAIN_DASHES, "training"),
         ("test_accuracy", TEST_COLOUR, "-", "test"),
     ):
         epochs, values = run.series(column)
@@ -94,7 +94,7 @@ def _draw_accuracy(ax: Axes, run: RunCurves, epoch: int) -> None:
     ax.set_ylim(-0.02, 1.03)
     ax.set(xlabel="epoch", ylabel="accuracy (fraction)")
     ax.set_title(f"{run.arm}, epoch {epoch:,}" if run.arm else f"epoch {epoch:,}", loc="left")
-    ax.legend(loc="center", frameon=False)
+    ax.legend(loc="upper left", frameon=False)  # before memorisation both curves are low
 
 
 def _draw_attention(ax: Axes, run: RunCurves, own: pd.DataFrame) -> None:

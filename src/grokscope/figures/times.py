@@ -10,9 +10,8 @@ from matplotlib.lines import Line2D
 from .data import RunCurves, by_arm, middle
 from .panels import log_epochs, wrapped
 from .registry import figures
-from .style import PAGE_WIDTH, SMALL, arm_colours
+from .style import NEUTRAL, PAGE_WIDTH, SMALL, arm_colours
 
-GREY = "#666666"
 CENSORED = "not grokked by its last epoch (censored)"
 
 
@@ -62,11 +61,11 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
     ax.tick_params(axis="y", length=0, labelsize=8)
     ax.grid(axis="y", visible=False)
     handles = [
-        Line2D([], [], color=GREY, ls="", marker="o", mew=0, ms=5, label="a seed"),
-        Line2D([], [], color=GREY, ls="", marker="|", mew=2.2, ms=9, alpha=0.6, label="median"),
+        Line2D([], [], color=NEUTRAL, ls="", marker="o", mew=0, ms=5, label="a seed"),
+        Line2D([], [], color=NEUTRAL, ls="", marker="|", mew=2.2, ms=9, alpha=0.6, label="median"),
     ]
     if any(run.t_grok is None for run in runs):
-        handles.append(Line2D([], [], color=GREY, ls="", marker=">", mew=1.1, ms=5.5, mfc="none", label=CENSORED))
+        handles.append(Line2D([], [], color=NEUTRAL, ls="", marker=">", mew=1.1, ms=5.5, mfc="none", label=CENSORED))
     figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=1.2)
     return figure
 
