@@ -61,14 +61,15 @@ def draw_seeds(
 
 
 def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, looks: Mapping[str, Look], **line: Any) -> None:
-    """One metric of several arms in one panel; a dot on the line of each arm where its middle run grokked."""
+    """One metric of several arms in one panel; a dot on the line of each arm where its middle run grokked
+    (none on training curves, which have no part in it)."""
     arms = by_arm(runs)
     spread: Spread = "seeds" if len(arms) == 1 else "half" if len(arms) <= MOST_BANDS else "none"
     for name, members in arms.items():
         look = looks[name]
         draw_seeds(ax, members, column, look.colour, name, spread=spread, **{"ls": look.dashes, **line})
         one = middle(members)
-        if one.t_grok is None:
+        if one.t_grok is None or column.startswith("train_"):
             continue
         epochs, found = together(members, column)
         known = one.series(column) if len(found) <= 2 else (epochs, np.median(found, axis=0))
@@ -77,18 +78,21 @@ def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, looks: Mapping[str
             ax.plot(one.t_grok, height, "o", color=look.colour, mec="white", mew=0.6, zorder=4, gid="grokking")
 
 
-def overlay_entries(runs: Sequence[RunCurves], looks: Mapping[str, Look]) -> list[tuple[Any, str]]:
-    """The legend entries of `overlay`: one line per arm, the band, and the dot where there is one."""
+def overlay_entries(runs: Sequence[RunCurves], looks: Mapping[str, Look], most: int) -> list[tuple[Any, str]]:
+    """The legend entries of `overlay`: one line per name, the band, and the dot where there is one.
+
+    most   the largest number of arms in a panel
+    """
     entries: list[tuple[Any, str]] = [
         (Line2D([], [], color=look.colour, ls=look.dashes), name) for name, look in looks.items()
     ]
     arms = by_arm(runs)
-    if 1 < len(arms) <= MOST_BANDS and max(map(len, arms.values())) > 2:
+    seeds = max(map(len, arms.values()))
+    if 1 < most <= MOST_BANDS and seeds > 2:
         entries.append((Patch(facecolor=NEUTRAL, alpha=0.2, lw=0), HALF))
     if any(middle(members).t_grok for members in arms.values()):
-        several = max(map(len, arms.values())) > 1
         dot = Line2D([], [], color=NEUTRAL, ls="", marker="o", mec="white", mew=0.6)
-        entries.append((dot, "grokking of the middle seed" if several else "grokking"))
+        entries.append((dot, "middle seed groks" if seeds > 1 else "grokking"))
     return entries
 
 
@@ -107,43 +111,44 @@ def overlay_panels(
     log         a log scale for the values
     from_zero   axes that begin at 0
     """
-    looks = arm_looks(list(by_arm(runs)))
-    parts = facets(list(looks))
+    parts = facets(list(by_arm(runs)))
     tall = heights or [2.0 if len(rows) == 1 else 1.3] * len(rows)
-    figure, axes = panels(
-        runs, dict(zip(rows.values(), tall, strict=True)), [part.title for part in parts] if len(parts) > 1 else [""]
-    )
+    titles = [part.title for part in parts] if len(parts) > 1 else [""]
+    figure, axes = panels(runs, dict(zip(rows.values(), tall, strict=True)), titles)
     for place, part in enumerate(parts):
         own = [run for run in runs if run.arm in part.arms]
+        axes[0, place].set_title(axes[0, place].get_title(loc="left"), pad=5)  # there is no subtitle
         for ax, column in zip(axes[:, place], rows, strict=True):
-            overlay(ax, own, column, looks)
+            overlay(ax, own, column, arm_looks(part.arms))
     for ax in axes[:, 0]:
         if log:
             log_values(ax)
         elif from_zero:
             ax.set_ylim(bottom=0)
-    name_arms(figure, axes, runs, looks, parts)
+    name_arms(figure, axes, runs, parts)
     return figure, axes
 
 
-def name_arms(
-    figure: Figure, axes: Panels, runs: Sequence[RunCurves], looks: Mapping[str, Look], parts: Sequence[Facet]
-) -> None:
-    """Say which arm is which: at the ends of the lines if they fit, else in a legend outside the panels; a long sequence in a
-    colour bar; panels of one arm each by their titles."""
-    barred = [part for part in parts if len(part.sequence) > MOST_NAMED]
-    for part in barred:
-        column = axes[:, parts.index(part)]
-        _sequence_bar(figure, list(column) if len(parts) == 1 else [column[-1]], part.sequence, beside=len(parts) == 1)
-    named = {name for part in barred for name in part.sequence}
-    if len(parts) > 1 and all(len(part.arms) == 1 for part in parts):
-        named = set(looks)
-    left = {name: look for name, look in looks.items() if name not in named}
-    entries = overlay_entries(runs, left)
+def name_arms(figure: Figure, axes: Panels, runs: Sequence[RunCurves], parts: Sequence[Facet]) -> None:
+    """Say which arm is which: at the ends of the lines if they fit, else in a legend outside the panels; a sequence of many arms,
+    or of one panel among several, in a colour bar; panels of one arm each by their titles."""
+    looks: dict[str, Look] = {}
+    barred = False
+    for place, part in enumerate(parts):
+        own = arm_looks(part.arms)
+        if part.sequence and (len(part.sequence) > MOST_NAMED or len(parts) > 1):
+            barred = True
+            column = axes[:, place]
+            shown = list(column) if len(parts) == 1 else [column[-1]]
+            _sequence_bar(figure, shown, part.sequence, beside=len(parts) == 1)
+            own = {name: look for name, look in own.items() if name not in part.sequence}
+        if len(parts) == 1 or len(part.arms) > 1:
+            looks |= {part.label(name): look for name, look in own.items() if part.label(name) not in looks}
+    entries = overlay_entries(runs, looks, max(len(part.arms) for part in parts))
     if len(parts) == 1:
-        figure.set_figwidth(0.75 * PAGE_WIDTH if not barred else 0.85 * PAGE_WIDTH)
-        if len(axes) == 1 and not barred and len(left) > 1 and _label_ends(figure, axes[0, 0], runs, left):
-            entries = entries[len(left) :]
+        figure.set_figwidth((0.85 if barred else 0.75) * PAGE_WIDTH)
+        if len(axes) == 1 and not barred and len(looks) > 1 and _label_ends(figure, axes[0, 0], runs, looks):
+            entries = entries[len(looks) :]
     if entries:
         (legend_beside if len(parts) == 1 and not barred else legend)(figure, entries)
 
@@ -159,7 +164,8 @@ def _sequence_bar(figure: Figure, axes: Sequence[Axes], group: Sequence[str], *,
     )
     bar.ax.tick_params(length=0, which="both")
     bar.outline.set_visible(False)
-    bar.set_label(common_name(group))
+    if beside:  # elsewhere the title of the panel says so
+        bar.set_label(common_name(group))
 
 
 def _label_ends(figure: Figure, ax: Axes, runs: Sequence[RunCurves], looks: Mapping[str, Look]) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .sequences import common_name, sequences
+from .sequences import common_name, sequence_with, sequences
 from .style import meaning_of
 
 TOGETHER = 6
 """Most arms that share a panel, unless they are one sequence."""
+SHORTEST = 3
+"""Fewest arms of a sequence that has a panel of its own."""
 
 
 class Facet(NamedTuple):
@@ -19,6 +21,10 @@ class Facet(NamedTuple):
     arms: list[str]
     sequence: list[str]
     """Those of its arms that form one sequence, if any."""
+
+    def label(self, arm: str) -> str:
+        """The name of an arm in this panel, without what the title says."""
+        return arm.removeprefix(f"{self.title}, ")
 
 
 def facets(names: Sequence[str]) -> list[Facet]:
@@ -32,8 +38,11 @@ def facets(names: Sequence[str]) -> list[Facet]:
         return [Facet("", arms, ordered[0])]
     if len(arms) <= TOGETHER:
         return [Facet("", arms, [])]
-    if ordered and len(single) <= 2:
-        return [Facet(common_name(group), [*single, *group], group) for group in ordered]
+    if ordered and len(single) <= 2 and min(map(len, ordered)) >= SHORTEST:
+        whole = [
+            sequence_with(group[0], [name for name in arms if name not in (group[0], *single)]) for group in ordered
+        ]
+        return [Facet(common_name(group), [*single, *group], group) for group in whole]
     groups: dict[str, list[str]] = {}
     for name in arms:
         groups.setdefault(_beside(name), []).append(name)

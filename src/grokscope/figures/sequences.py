@@ -23,15 +23,18 @@ def sequences(names: Sequence[str]) -> list[list[str]]:
     left = list(dict.fromkeys(names))
     while left:
         first, *others = left
-        group = _longest(first, others)
+        group = sequence_with(first, others)
         if len(group) > 1:
             groups.append(group)
         left = [name for name in others if name not in group]
     return groups
 
 
-def _longest(first: str, others: Sequence[str]) -> list[str]:
-    """The arms that differ from the first in one number only, the place of which most arms share; sorted by it."""
+def sequence_with(first: str, others: Sequence[str]) -> list[str]:
+    """An arm and those that differ from it in one number alone, sorted by it.
+
+    Of several numbers, the one in which most arms differ.
+    """
     template, numbers = _split(first)
     found: list[list[tuple[float, str]]] = [[(number, first)] for number in numbers]
     for name in others:

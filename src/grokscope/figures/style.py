@@ -84,11 +84,12 @@ MEANINGS = {
 OTHERS = ("#000000", "#8A8A1F", "#6B7F99", "#C49A6C", "#E58A8A")
 """Colours of arms without a meaning, in order."""
 REPEATS: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1, 1)))
-"""Dashes of arms that share a colour without a meaning, or a meaning."""
+"""Dashes of arms that share a colour, and of the sequences in one figure."""
+MARKERS = "o^sDvPXp"
 SEQUENTIAL = "magma_r"
 """The colour map of ordered quantities; none of its colours is close to blue, the baseline."""
-RAMP = (0.2, 0.9)
-"""The part of the map that lines use: lighter ones cannot be seen on white."""
+RAMP = (0.2, 0.82)
+"""The part of the map that lines use: lighter ones cannot be seen on white, darker ones look black."""
 TRAIN_COLOUR = "#666666"
 TRAIN_DASHES: Dashes = (0, (4, 1.6))
 TEST_COLOUR = MEANINGS["baseline"].look.colour
@@ -125,21 +126,22 @@ def meaning_of(arm: str) -> Meaning | None:
 def arm_looks(names: Sequence[str], *, ordered: bool = False) -> dict[str, Look]:
     """How each arm is drawn: by its meaning, else by its place in a sequence, else in the remaining colours in order.
 
-    Arms that share a colour differ in their dashes.
+    Arms that share a colour, and sequences, differ in their dashes.
 
     ordered   colour all arms in their order, as one sequence
     """
     meant = {name: found.look for name in names if not ordered and (found := meaning_of(name))}
     looks = dict(meant)
     groups = [list(names)] if ordered else sequences([name for name in names if name not in meant])
-    for group in groups:
-        looks |= {name: Look(c) for name, c in zip(group, sequential_colours(len(group)), strict=True)}
+    for place, group in enumerate(groups):
+        own = Look("", REPEATS[place % len(REPEATS)], MARKERS[place % len(MARKERS)])
+        colours = sequential_colours(len(group))
+        looks |= {name: own._replace(colour=colour) for name, colour in zip(group, colours, strict=True)}
     rest = [name for name in names if name not in looks]
     if len(names) == len(rest) == 1:  # nothing to tell apart
         return {rest[0]: MEANINGS["baseline"].look}
-    markers = "o^sDvPXp"
     for place, name in enumerate(rest):
-        looks[name] = Look(OTHERS[place % len(OTHERS)], "-", markers[place % len(markers)])
+        looks[name] = Look(OTHERS[place % len(OTHERS)], "-", MARKERS[place % len(MARKERS)])
     shared: Counter[str] = Counter()
     for name in [*meant, *rest]:
         look = looks[name]

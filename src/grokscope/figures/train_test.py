@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -90,11 +89,12 @@ def _multiples(runs: Sequence[RunCurves], column: Column) -> Figure:
     arms = by_arm(runs)
     colours = arm_colours(list(arms))
     titles = [wrapped(name, 24) for name in arms]
+    tallest = max(1 + title.count("\n") for title in titles)
+    titles = ["\n" * (tallest - 1 - title.count("\n")) + title for title in titles]  # rows of panels of equal height
     lines = math.ceil(len(arms) / SMALL_PANELS)
-    taller = 0.12 * max(1 + title.count("\n") for title in titles)
-    figure = Figure(figsize=(PAGE_WIDTH, lines * (0.8 + taller) + 0.55))
+    figure = Figure(figsize=(PAGE_WIDTH, lines * (0.75 + 0.12 * tallest) + 0.75))
     axes = figure.subplots(lines, SMALL_PANELS, sharex=True, sharey=True, squeeze=False).flatten()
-    _axis(axes[0], runs, "")
+    log_epochs(axes[0], *all_epochs(runs))
     for ax, title, (name, members) in zip(axes, titles, arms.items(), strict=False):
         ax.set_title(title, size=SMALL, loc="left", pad=3, weight="normal")
         draw_seeds(ax, members, f"train_{column}", TRAIN_COLOUR, "training", spread="none", ls=TRAIN_DASHES, lw=1.0)
@@ -102,18 +102,11 @@ def _multiples(runs: Sequence[RunCurves], column: Column) -> Figure:
     for ax in axes[len(arms) :]:
         ax.set_visible(False)
     for place, ax in enumerate(axes[: len(arms)]):
-        lowest = place + SMALL_PANELS >= len(arms)
-        ax.tick_params(labelsize=SMALL, labelbottom=lowest)
+        ax.tick_params(labelsize=SMALL, labelbottom=place + SMALL_PANELS >= len(arms))
         ax.tick_params(axis="x", which="minor", labelbottom=False)
-        ax.set_xlabel("epoch" if lowest else "", size=SMALL)
+        ax.set_xlabel("epoch" if place >= SMALL_PANELS * (lines - 1) else "", size=SMALL)
     figure.supylabel(LABELS[column], size=8)
     grey = Line2D([], [], color=TRAIN_COLOUR, ls=TRAIN_DASHES, lw=1.0)
     half = Patch(facecolor=NEUTRAL, alpha=0.2, lw=0)
     legend(figure, [(grey, "training"), (arm_handle(colours.values()), "test"), (half, HALF)])
     return figure
-
-
-def _axis(ax: Axes, runs: Sequence[RunCurves], label: str) -> None:
-    log_epochs(ax, *all_epochs(runs))
-    ax.set_xlabel("epoch")
-    ax.set_ylabel(label)

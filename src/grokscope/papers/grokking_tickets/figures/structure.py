@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ....figures.data import RunCurves, first_seed, probed
 from ....figures.panels import all_epochs, legend, linear_epochs, panels, subtitle, wrapped
 from ....figures.registry import figures
-from ....figures.style import NEUTRAL, OTHERS, PAGE_WIDTH, SMALL, arm_looks
+from ....figures.style import NEUTRAL, PAGE_WIDTH, SMALL, arm_looks
 from ....store.blocks import flags_of, numbers_of
 
 if TYPE_CHECKING:
@@ -64,13 +64,12 @@ def structure_change(results: Results) -> Figure:
 
 def _styles(layers: Sequence[str]) -> dict[str, dict[str, Any]]:
     """How the line of each layer is drawn, and black for all together; with a dot at every checkpoint."""
-    looks = arm_looks([layer for layer in layers if layer != ALL])
+    looks = arm_looks([ALL, *layers])  # the first without a meaning is black
     common = {"marker": "o", "ms": 2.5, "mew": 0}
-    styles = {
-        layer: {"color": OTHERS[1] if look.colour == OTHERS[0] else look.colour, "ls": look.dashes, "lw": 1.2, **common}
+    return {
+        layer: {"color": look.colour, "ls": look.dashes, "lw": 2.0 if layer == ALL else 1.2, **common}
         for layer, look in looks.items()
     }
-    return styles | {ALL: {"color": OTHERS[0], "lw": 2.0, **common}}
 
 
 def _curves(arm: str, rows: pd.DataFrame) -> RunCurves:
