@@ -25,7 +25,7 @@ MOST_BANDS = 4
 """With more arms than this in one panel only their medians are drawn."""
 MOST_NAMED = 5
 """A sequence of more arms has a colour bar instead of legend entries."""
-HALF = "middle half of the seeds"
+HALF = "middle half of seeds"
 
 
 def draw_seeds(

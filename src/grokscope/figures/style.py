@@ -55,7 +55,9 @@ MEANINGS = {
         "no prior; dense; dense to the end; none; nothing; baseline; its baseline; all runs; as it was; checkpoint; "
         "AdamW; full batch; float32",
     ),
-    "oracle prior": Meaning(Look("#009E73", (0, (6, 1.5)), "s"), "oracle; oracle prior; frozen oracle; structure"),
+    "oracle prior": Meaning(
+        Look("#009E73", (0, (6, 1.5)), "s"), "oracle; oracle prior; frozen oracle; KL prior; structure"
+    ),
     "wrong prior": Meaning(Look("#D55E00", (0, (1.5, 1)), "v"), "adversarial; wrong prior"),
     "uniform": Meaning(
         Look("#E69F00", (0, (4, 1, 1, 1)), "D"), "uniform; uniform target; frozen uniform; uniform attention"
@@ -76,12 +78,12 @@ MEANINGS = {
         "MLP; MLP input; MLP weights only; ticket of the MLP; given MLP; norm; W_in; W_out; W_1; W_2",
     ),
     "attention and MLP": Meaning(
-        Look("#7A5FB5", (0, (6, 1, 1, 1)), "h"),
+        Look("#332288", (0, (6, 1, 1, 1)), "h"),
         "both; both inputs; LayerNorm at both inputs; ticket of attention and MLP",
     ),
 }
 """The table of meanings: an arm that has one is drawn in its colour by every figure."""
-OTHERS = ("#000000", "#8A8A1F", "#6B7F99", "#C49A6C", "#E58A8A")
+OTHERS = ("#000000", "#A9AE69", "#C32248", "#1F5F35", "#CDA9A2")
 """Colours of arms without a meaning, in order."""
 REPEATS: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1, 1)))
 """Dashes of arms that share a colour, and of the sequences in one figure."""

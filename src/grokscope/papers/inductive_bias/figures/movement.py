@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 FEATURES = {
     "hidden": ("hidden layer", MEANINGS["MLP"].look.colour),
-    "pooled": ("pooled features", OTHERS[0]),
-    "embedding": ("embeddings", OTHERS[1]),
+    "pooled": ("pooled features", OTHERS[1]),
+    "embedding": ("embeddings", OTHERS[0]),
 }
 """Features by the beginning of their columns: their label and colour."""
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 KEPT = {
     "operands": ("both operands, distractors resampled", OTHERS[0], "o"),
     "one operand": ("one operand and distractors", OTHERS[1], "^"),
-    "distractors": ("distractors alone", OTHERS[4], "v"),
-    "single operand": ("one operand alone", OTHERS[2], "x"),
+    "distractors": ("distractors alone", OTHERS[2], "v"),
+    "single operand": ("one operand alone", OTHERS[3], "x"),
 }
 """What is kept of a training sequence: its label, colour and marker."""
 
