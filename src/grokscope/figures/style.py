@@ -71,8 +71,10 @@ MEANINGS = {
     "attention": Meaning(
         Look("#56B4E9", (0, (4, 1, 1, 1)), "P"),
         "attention; attention input; attention weights only; ticket of attention; routing ticket; Bayesian ticket; "
-        "given attention; W_Q; W_K; W_V; W_O",
+        "given attention; W_O",
     ),
+    "query and key": Meaning(Look("#C32248", (0, (3, 1, 1, 1)), "<"), "query/key path; W_Q; W_K"),
+    "value": Meaning(Look("#CDA9A2", (0, (3, 1)), ">"), "value path; W_V"),
     "MLP": Meaning(
         Look("#882255", (0, (3, 1)), "p"),
         "MLP; MLP input; MLP weights only; ticket of the MLP; given MLP; norm; W_in; W_out; W_1; W_2",
@@ -83,7 +85,7 @@ MEANINGS = {
     ),
 }
 """The table of meanings: an arm that has one is drawn in its colour by every figure."""
-OTHERS = ("#000000", "#A9AE69", "#C32248", "#1F5F35", "#CDA9A2")
+OTHERS = ("#000000", "#A9AE69", "#1F5F35", "#067279")
 """Colours of arms without a meaning, in order."""
 REPEATS: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1, 1)))
 """Dashes of arms that share a colour, and of the sequences in one figure."""
@@ -132,9 +134,10 @@ def arm_looks(names: Sequence[str], *, ordered: bool = False) -> dict[str, Look]
 
     ordered   colour all arms in their order, as one sequence
     """
+    names = list(dict.fromkeys(names))
     meant = {name: found.look for name in names if not ordered and (found := meaning_of(name))}
     looks = dict(meant)
-    groups = [list(names)] if ordered else sequences([name for name in names if name not in meant])
+    groups = [names] if ordered else sequences([name for name in names if name not in meant])
     for place, group in enumerate(groups):
         own = Look("", REPEATS[place % len(REPEATS)], MARKERS[place % len(MARKERS)])
         colours = sequential_colours(len(group))

@@ -12,6 +12,8 @@ from .panels import log_epochs, wrapped
 from .registry import figures
 from .style import NEUTRAL, PAGE_WIDTH, SMALL, arm_colours
 
+FEW = 8
+"""Most seeds of an arm whose marks have their full size."""
 CENSORED = "not grokked by its last epoch (censored)"
 
 
@@ -38,11 +40,13 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
     ax = figure.add_subplot()
     colours = arm_colours(list(arms))
     for row, (name, members) in enumerate(arms.items()):
+        dot, triangle, edge = (5.0, 5.5, 1.1) if len(members) <= FEW else (3.6, 3.2, 0.6)
         for run, height in zip(members, _spread(row, len(members)), strict=True):
             if run.t_grok is None:
-                ax.plot(run.last_epoch, height, ">", color=colours[name], mfc="none", mew=1.1, ms=5.5, gid="censored")
+                colour = colours[name]
+                ax.plot(run.last_epoch, height, ">", color=colour, mfc="none", mew=edge, ms=triangle, gid="censored")
             else:
-                ax.plot(run.t_grok, height, "o", color=colours[name], alpha=0.85, mew=0, ms=5, gid="grokked")
+                ax.plot(run.t_grok, height, "o", color=colours[name], alpha=0.85, mew=0, ms=dot, gid="grokked")
         median = middle(members).t_grok if medians is None else medians.get(name)
         if median is not None:
             ax.vlines(median, row - 0.33, row + 0.33, color=colours[name], lw=2.2, alpha=0.6, zorder=1.5, gid="median")
@@ -72,4 +76,5 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
 
 def _spread(row: int, seeds: int) -> list[float]:
     """Heights that keep the seeds of one row apart."""
-    return [row + (0.44 * (seed / (seeds - 1)) - 0.22 if seeds > 1 else 0.0) for seed in range(seeds)]
+    tall = 0.44 if seeds <= FEW else 0.7
+    return [row + (tall * (seed / (seeds - 1) - 0.5) if seeds > 1 else 0.0) for seed in range(seeds)]
