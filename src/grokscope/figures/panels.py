@@ -101,14 +101,14 @@ def log_values(ax: Axes) -> None:
     """A log axis for a metric already drawn; values that are not above 0 are omitted.
 
     Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure. Over one to two
-    decades 1, 2 and 5 are labelled: more labels would overlap.
+    decades 1, 2 and 5 are labelled: more labels would overlap. Below that more are, as plain numbers.
     """
     ax.set_yscale("log", nonpositive="mask")
     low, high = ax.get_ylim()
     if high >= 100 * low:
         ax.yaxis.set_minor_locator(NullLocator())
-    elif high >= 10 * low:
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    else:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high >= 10 * low else (1, 1.5, 2, 3, 4, 5, 6, 8)))
         ax.yaxis.set_major_formatter(FuncFormatter(plain_number))
         ax.yaxis.set_minor_formatter(NullFormatter())
 

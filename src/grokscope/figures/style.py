@@ -58,7 +58,7 @@ MEANINGS = {
     "oracle prior": Meaning(
         Look("#009E73", (0, (6, 1.5)), "s"), "oracle; oracle prior; frozen oracle; KL prior; structure"
     ),
-    "wrong prior": Meaning(Look("#D55E00", (0, (1.5, 1)), "v"), "adversarial; wrong prior"),
+    "wrong prior": Meaning(Look("#D55E00", (0, (1.5, 1)), "v"), "adversarial; adversarial prior; wrong prior"),
     "uniform": Meaning(
         Look("#E69F00", (0, (4, 1, 1, 1)), "D"), "uniform; uniform target; frozen uniform; uniform attention"
     ),

@@ -107,6 +107,8 @@ def _multiples(runs: Sequence[RunCurves], column: Column) -> Figure:
         ax.set_xlabel("epoch" if place >= SMALL_PANELS * (lines - 1) else "", size=SMALL)
     figure.supylabel(LABELS[column], size=8)
     grey = Line2D([], [], color=TRAIN_COLOUR, ls=TRAIN_DASHES, lw=1.0)
-    half = Patch(facecolor=NEUTRAL, alpha=0.2, lw=0)
-    legend(figure, [(grey, "training"), (arm_handle(colours.values()), "test"), (half, HALF)])
+    entries = [(grey, "training"), (arm_handle(colours.values()), "test")]
+    if max(map(len, arms.values())) > 2:
+        entries.append((Patch(facecolor=NEUTRAL, alpha=0.2, lw=0), HALF))
+    legend(figure, entries)
     return figure

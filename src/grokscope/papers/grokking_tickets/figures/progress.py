@@ -43,7 +43,8 @@ def progress_measures(results: Results) -> Figure:
         subtitle(ax, _key(progress[progress["arm"] == arm]))
     log_values(axes[0, 0])
     entries = [(Line2D([], [], color=colour, ls=ls, lw=1.3), label) for label, colour, ls in LINES.values()]
-    legend(figure, [*entries, (Patch(facecolor=NEUTRAL, alpha=0.2, lw=0), HALF)])
+    several = max(map(len, by_arm(runs).values())) > 2
+    legend(figure, [*entries, *[(Patch(facecolor=NEUTRAL, alpha=0.2, lw=0), HALF)] * several])
     return figure
 
 
