@@ -67,6 +67,8 @@ MEANINGS = {
         "ticket; grokking ticket; whole ticket; lottery ticket; global ticket; layer-wise ticket; ticket to the end; "
         "ticket at grokking; ticket after 10,000 epochs",
     ),
+    "L1 norm of the ticket": Meaning(Look("#A9AE69", (0, (3, 1)), "<"), "L1 norm"),
+    "L2 norm of the ticket": Meaning(Look("#1F5F35", (0, (1.5, 1)), ">"), "L2 norm"),
     "random": Meaning(Look("#8C510A", (0, (1.5, 1)), "X"), "random; random ticket; random target"),
     "attention": Meaning(
         Look("#56B4E9", (0, (4, 1, 1, 1)), "P"),
@@ -85,7 +87,7 @@ MEANINGS = {
     ),
 }
 """The table of meanings: an arm that has one is drawn in its colour by every figure."""
-OTHERS = ("#000000", "#A9AE69", "#1F5F35", "#067279")
+OTHERS = ("#000000", "#9C55F6", "#067279", "#DA0BB8")
 """Colours of arms without a meaning, in order."""
 REPEATS: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1, 1)))
 """Dashes of arms that share a colour, and of the sequences in one figure."""
@@ -146,7 +148,7 @@ def arm_looks(names: Sequence[str], *, ordered: bool = False) -> dict[str, Look]
     if len(names) == len(rest) == 1:  # nothing to tell apart
         return {rest[0]: MEANINGS["baseline"].look}
     for place, name in enumerate(rest):
-        looks[name] = Look(OTHERS[place % len(OTHERS)], "-", MARKERS[place % len(MARKERS)])
+        looks[name] = Look(OTHERS[place % len(OTHERS)], REPEATS[place % len(OTHERS)], MARKERS[place % len(MARKERS)])
     shared: Counter[str] = Counter()
     for name in [*meant, *rest]:
         look = looks[name]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FEATURES = {
     "hidden": ("hidden layer", MEANINGS["MLP"].look.colour),
-    "pooled": ("pooled features", OTHERS[1]),
+    "pooled": ("pooled features", OTHERS[2]),
     "embedding": ("embeddings", OTHERS[0]),
 }
 """Features by the beginning of their columns: their label and colour."""
