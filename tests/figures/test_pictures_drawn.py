@@ -291,3 +291,13 @@ def test_many_seeds_are_drawn_as_median_and_band(make):
         ax = figures.mlp_norm(many).axes[0]
         curves = [line for line in ax.lines if line.get_gid() is None and len(line.get_xdata()) > 1]
         assert (len(curves), len(ax.collections)) == (lines, 1)
+
+
+def test_the_band_holds_the_middle_half_of_the_seeds(make):
+    """Norms are higher by the number of the seed: of 0 to 4, the middle half is 1 to 3."""
+    ax = figures.mlp_norm([make("arm", seed) for seed in range(5)]).axes[0]
+    (band,) = ax.collections
+    median = next(line for line in ax.lines if line.get_label() == "arm")
+    last = band.get_paths()[0].vertices
+    edges = sorted({round(y, 6) for x, y in last if x == median.get_xdata()[-1]})
+    np.testing.assert_allclose(edges, median.get_ydata()[-1] + np.array([-1.0, 1.0]), atol=1e-5)

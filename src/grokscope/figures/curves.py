@@ -42,8 +42,8 @@ def draw_seeds(
 
     One or two runs are drawn as they are: the median of two would be a third curve that no run went through.
 
-    spread   seeds: a thin line per seed (of at most `MOST_LINES`), and a band from the lowest to the highest;
-             half: a band over the middle half of the seeds; none: the median alone
+    spread   seeds: a band over the middle half of the seeds, and a thin line for each of at most `MOST_LINES`;
+             half: the band alone; none: the median alone
     """
     epochs, found = together(runs, column)
     if len(found) <= 2:
@@ -54,9 +54,7 @@ def draw_seeds(
         for run in runs if len(runs) <= MOST_LINES else ():
             ax.plot(*run.series(column), color=colour, zorder=2, lw=0.5, alpha=0.55, ls=line.get("ls", "-"))
     if spread != "none":
-        low, high = (0, 100) if spread == "seeds" else (25, 75)
-        edges = np.percentile(found, [low, high], axis=0)
-        ax.fill_between(epochs, *edges, color=colour, alpha=0.15 if spread == "seeds" else 0.2, lw=0, zorder=1.5)
+        ax.fill_between(epochs, *np.percentile(found, [25, 75], axis=0), color=colour, alpha=0.2, lw=0, zorder=1.5)
     ax.plot(epochs, np.median(found, axis=0), color=colour, label=label, zorder=3, **line)
 
 
