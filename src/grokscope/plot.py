@@ -93,13 +93,14 @@ def _of_checkpoints(spec: FigureSpec, runs: Runs, by: str | Sequence[str]) -> Fi
         )
     if isinstance(runs, pd.DataFrame) or hasattr(runs, "frame"):
         raise ConfigError("figure", f"{spec.name!r} is drawn from checkpoints: give stored runs, not a table")
-    from .experiments.collect import probe_tables
+    from .experiments.collect import probe_tables, run_rows
     from .report.settings import read_settings
     from .store.results import Results
 
     stored = _stored(runs)
     arms = arms_of(read_settings(stored).values, [by] if isinstance(by, str) else list(by))
-    return spec.draw(Results({}, pd.DataFrame(), pd.DataFrame(), probe_tables(spec.needs, stored, arms.names)))
+    table, thinned = run_rows(stored, arms.names)
+    return spec.draw(Results({}, table, thinned, probe_tables(spec.needs, stored, arms.names)))
 
 
 def metric(

@@ -53,6 +53,16 @@ def test_a_figure_is_written_as_svg_and_png(run, folder, tmp_path, name):
     assert "<svg" in (tmp_path / "own.svg").read_text(encoding="utf-8")
 
 
+def test_every_listed_figure_is_drawn_or_refused_in_one_line(run, folder, tmp_path):
+    id = stored(folder, TINY)
+    drawn = set()
+    for one in json.loads(run("plot", "--json")[1]):
+        code, _, err = run("plot", one["name"], id, "--runs", folder, "-o", tmp_path / one["name"])
+        assert code == 0 or (code == 2 and err.count("\n") == 1), (one["name"], err)
+        drawn |= {one["name"]} if code == 0 else set()
+    assert {"attention-map", "ib-movement", "ib-kernel", "gt-structure", "times"} <= drawn
+
+
 @pytest.mark.parametrize("ending", ["gif", "webp"])
 def test_a_movie_has_a_frame_for_every_checkpoint(run, folder, tmp_path, ending):
     code, out, _ = run("plot", "movie", stored(folder, TINY), "--runs", folder, "-o", tmp_path / f"own.{ending}")

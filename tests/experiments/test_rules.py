@@ -298,6 +298,8 @@ def test_a_diverged_run_counts_as_latest():
 
 def test_an_effect_within_the_margin_is_said_to_be_small():
     both = settle([Case(p_for=1e-4, p_against=1e-4, measured="dense: 13,700")])
-    assert both.verdict == "agrees" and both.measured.count("within the margin") == 1 and "dense: 13,700" in both.measured
+    assert (
+        both.verdict == "agrees" and both.measured.count("within the margin") == 1 and "dense: 13,700" in both.measured
+    )
     assert "within the margin" not in settle([Case(p_for=1e-4, p_against=0.5)]).measured
     assert "within the margin" not in settle([Case(p_for=0.5, p_against=1e-4)]).measured

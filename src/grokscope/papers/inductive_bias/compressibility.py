@@ -31,9 +31,10 @@ ARMS = {arm: settings for arms in MODULATORS.values() for arm, settings in arms.
 
 
 def points(results: Results) -> pd.DataFrame:
-    """Every checkpoint that has memorised, with its modulator."""
+    """Every checkpoint that has memorised, with its modulator; an arm of no modulator is named by itself."""
     family = {arm: name for name, arms in MODULATORS.items() for arm in arms}
-    return memorised(results.probes["compressibility"]).assign(modulator=lambda own: own["arm"].map(family))
+    table = memorised(results.probes["compressibility"])
+    return table.assign(modulator=[family.get(arm, arm) for arm in table["arm"]])
 
 
 def correlation(table: pd.DataFrame, column: str) -> Correlation:
