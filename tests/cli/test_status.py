@@ -98,4 +98,4 @@ def test_cancel_needs_a_job_that_exists(runs, squeue, run):
 
 
 def test_an_empty_folder(run, tmp_path):
-    assert run("status", "--runs", tmp_path / "none") == (0, "no runs\n", "")
+    assert run("status", "--runs", tmp_path) == (0, "no runs\n", "")

@@ -30,7 +30,7 @@ def status(folder: Runs = Path("runs"), as_json: Json = False) -> None:
     from ..launch.jobs import records
     from ..store import FINISHED, list_runs
 
-    found = {run.id: run for run in list_runs(folder)} if folder.exists() else {}
+    found = {run.id: run for run in list_runs(folder)}
     jobs = [job for record in records(folder) for job in _jobs(record, found)]
     training = [_progress(run) for run in found.values() if run.status == "running"]
     waiting = {id for job in jobs for id in job.pop("ids") if id not in found or found[id].status not in FINISHED}
@@ -55,9 +55,11 @@ def cancel(
 ) -> None:
     """End jobs of a cluster. Their runs are saved, and the command that submitted them continues them later."""
     from ..launch.jobs import records
+    from ..store import check_runs_folder
 
     if not names and not every:
         raise ConfigError("JOB", "name jobs of `grokscope status`, or give --all")
+    check_runs_folder(folder)
     stored = records(folder)
     known = {name for record in stored for name in (record.name, *record.jobs, *_arrays(record))}
     for name in names or []:
