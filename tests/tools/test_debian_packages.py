@@ -27,9 +27,7 @@ def call(tmp_path):
 
 
 WORDS = ["no-such-program", "some-package", "another"]
-LINE = (
-    "not installed: no-such-program. Their tests are skipped; on Debian, as root: apt-get install some-package another\n"
-)
+LINE = "not installed: no-such-program. Their tests are skipped; on Debian, as root: apt-get install some-package another\n"
 
 
 def test_what_is_there_is_not_installed(call, tmp_path):
