@@ -25,7 +25,8 @@ MOST = 40
 def status(folder: Runs = Path("runs"), as_json: Json = False) -> None:
     """Show what trains where: jobs of clusters, runs in training with their host, progress, speed and estimated end.
 
-    Progress is that of the last save, at most about 20 seconds ago; the end is estimated as if no run stopped early.
+    Progress is that of the last save, at most about 20 seconds ago. The end is estimated as if no run stopped early, and as if runs
+    that wait for a job were as long as the longest in training.
     """
     from ..launch.jobs import records
     from ..store import FINISHED, list_runs
@@ -36,8 +37,8 @@ def status(folder: Runs = Path("runs"), as_json: Json = False) -> None:
     waiting = {id for job in jobs for id in job.pop("ids") if id not in found or found[id].status not in FINISHED}
     counts = Counter(run.status for run in found.values())
     rate = sum(run["epochs_per_s"] for run in training)
-    left = max((run["seconds_left"] for run in training if run["seconds_left"] is not None), default=None)
     waiting -= {run["run"] for run in training}
+    left = _seconds_left(training, len(waiting), rate)
     total = {"runs": dict(counts), "waiting": len(waiting), "epochs_per_s": rate, "seconds_left": left}
     if as_json:
         print(to_json({"jobs": jobs, "training": training, "total": total}))
@@ -121,6 +122,15 @@ def _progress(run: RunInfo) -> dict[str, Any]:
         "epochs_per_s": rate,
         "seconds_left": (epochs - run.epoch) / rate if epochs and rate else None,
     }
+
+
+def _seconds_left(training: list[dict[str, Any]], waiting: int, rate: float) -> float | None:
+    """Until all runs have ended, those that wait included; None if that is unknown."""
+    known = [run for run in training if run["seconds_left"] is not None]
+    if not known:
+        return None
+    epochs = sum(run["epochs"] - run["epoch"] for run in known) + waiting * max(run["epochs"] for run in known)
+    return max(*(run["seconds_left"] for run in known), epochs / rate if waiting else 0.0)
 
 
 def _print(jobs: list[dict[str, Any]], training: list[dict[str, Any]], total: dict[str, Any]) -> None:
