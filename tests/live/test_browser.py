@@ -25,7 +25,8 @@ pytest.importorskip("uvicorn", reason="needs grokscope[live]")
 from grokscope.live.server import Live, server_of  # noqa: E402
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: make chromium")
+if CHROMIUM is None:
+    pytest.skip("Chromium is not installed: make chromium", allow_module_level=True)
 expect = sync_api.expect
 expect.set_options(timeout=60_000)
 EVIL = "<img src=x onerror=window.hurt=1>"
