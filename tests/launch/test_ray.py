@@ -15,7 +15,7 @@ import pytest
 from test_chunks import bits
 
 from grokscope.config import Log
-from grokscope.errors import ConfigError
+from grokscope.errors import ConfigError, StoreError
 from grokscope.launch import train_all
 from grokscope.launch.jobs import records
 from grokscope.store import lease, list_runs
@@ -139,6 +139,21 @@ def test_a_race_on_the_cluster(cluster, tmp_path):
         boards.append([{key: value for key, value in row.items() if key != "seconds"} for row in board["rows"]])
     assert boards[0] == boards[1]
     assert {row["method"] for row in boards[0]} == {"adamw"}
+
+
+def test_tasks_that_cannot_be_recorded_are_not_begun(cluster, tiny, tmp_path, monkeypatch):
+    """`grokscope status` and `cancel` would not find them."""
+    from ray.util import list_named_actors
+
+    from grokscope.launch.executors import ray as module
+
+    def full(*words, **named):
+        raise StoreError("disk full while writing a record")
+
+    monkeypatch.setattr(module, "save_record", full)
+    with pytest.raises(StoreError, match=r"^disk full"):
+        train_all([tiny], on="ray", options={"ray.address": cluster.address}, runs=tmp_path / "runs")
+    assert list_named_actors(all_namespaces=True) == []
 
 
 def test_no_cluster_to_reach(tiny, tmp_path, monkeypatch):
