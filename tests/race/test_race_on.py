@@ -4,14 +4,21 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import grokscope
+from grokscope.launch import train_all
+from grokscope.papers.race.collected import tournaments_of
+from grokscope.priors.kl import KL
+from grokscope.race.tuning import StoppedError
+from grokscope.store import list_runs
+from grokscope.tasks.modular import Modular
 
 TRACK = Path(__file__).parent / "track_of_tests.py"
-RACE = ["race", "T", "--methods", "adamw,search", "--draws", "2", "--seeds", "2", "--device", "cpu", "--json"]
+RACE = ["race", "T", "--methods", "adamw", "--draws", "2", "--seeds", "2", "--device", "cpu", "--json"]
 TWO = ["--on", "local", "--set", "local.devices=cpu,cpu"]
 
 
@@ -47,11 +54,28 @@ def test_processes_of_this_machine_give_the_same_leaderboard_also_after_an_inter
     continued = command(tmp_path, *TWO)
     assert continued.returncode == 0, continued.stderr
     assert rows(continued) == rows(here)
-    assert {row["method"] for row in rows(here)} == {"adamw", "search"}
+    assert [row["method"] for row in rows(here)] == ["adamw"]
     assert '"run_steps"' in continued.stderr
-    again = command(tmp_path, *TWO)
-    assert rows(again) == rows(here)
-    assert '"run_steps"' not in again.stderr, "nothing was trained"
+
+
+def test_searches_are_trained_where_the_race_is_and_once(tiny, tmp_path):
+    task = Modular(p=11, distractors=1, alphabet="operands", train_fraction=0.8, validation=0.1, confirmation=0.05)
+    base = replace(tiny, task=task, prior=KL(), epochs=20, precision="float32")
+    configs = tuple(replace(base, seed=seed) for seed in range(2))
+    trained: list[str] = []
+
+    def train(own, names):
+        trained.extend(config.id for config in own)
+        return train_all(own, runs=tmp_path, device="cpu", notify=lambda line: None)
+
+    found = tournaments_of(configs, str(tmp_path), train)
+    assert [one.status for one in found.values()] == ["finished"] * 2
+    assert set(trained) == {run.id for run in list_runs(tmp_path)}
+    trained.clear()
+    assert tournaments_of(configs, str(tmp_path), train) is found, "when the results are collected"
+    assert trained == []
+    with pytest.raises(StoppedError):
+        tournaments_of(configs[:1], str(tmp_path / "elsewhere"), lambda own, names: [])
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ class Tiny(Track):
     title = "tiny"
     task = Modular(p=5, distractors=1, alphabet=2, train_fraction=0.8)
     model = Transformer(d=8, d_mlp=16)
-    horizon = 40
-    every = 10
+    horizon = 10
+    every = 5
 
 
 mark = os.environ.get("INTERRUPT_ONCE")
