@@ -2,23 +2,34 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-# one thread a test worker: two threads each on two cores would be slower
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -q
+# one thread per test worker: two threads each on two cores would be slower
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs
 
-.PHONY: demo test test-all test-slurm test-matrix check docs speed site dist clean
+.PHONY: demo test test-all test-slurm test-browser slurm chromium test-matrix check docs speed site dist clean
 
 demo: $(VENV)/.installed
 	$(BIN)/grokscope demo
 
 test: $(VENV)/.installed-test
-	$(PYTEST)
+	$(PYTEST) -n auto
 
 test-all: $(VENV)/.installed-test
-	$(PYTEST) -m ''
+	$(PYTEST) -n auto -m ''
 
-# a SLURM cluster of its own, started as ordinary processes; skipped with the reason where its programs are missing
-test-slurm: $(VENV)/.installed-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m slurm tests/slurm
+# a SLURM cluster of its own, started as ordinary processes
+test-slurm: $(VENV)/.installed-test slurm
+	$(PYTEST) -m slurm tests/slurm
+
+# the tests in Chromium, which `make test` runs too where it is installed
+test-browser: $(VENV)/.installed-test chromium
+	$(PYTEST) tests/live/test_browser.py tests/docs/test_site.py
+
+# what these need from Debian; without it they are skipped with the reason
+slurm:
+	@tools/debian_packages.sh "munged slurmctld slurmd sbatch" slurm-wlm munge
+
+chromium:
+	@tools/debian_packages.sh chromium chromium
 
 # the tests about bits with other instruction sets, threads, cores and versions of Python; CELLS="one 3.12" chooses some
 test-matrix: $(VENV)/.installed-dev

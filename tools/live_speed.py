@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -115,7 +116,7 @@ def grow_and_measure(
                 run.append([row(epoch, seed, beta)])
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(
             viewport={"width": 1280, "height": 900}, bypass_csp=True
         )  # to evaluate our own script in it

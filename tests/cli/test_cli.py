@@ -312,6 +312,19 @@ def test_demo_end_to_end(run, tmp_path, monkeypatch):
     assert f"to watch it in the browser: grokscope live --runs {tmp_path / 'demo' / 'runs'}\n" in err
 
 
+def test_the_demo_names_a_program_that_can_be_called(monkeypatch):
+    """`make demo` runs one in .venv, which is not in PATH."""
+    from grokscope.cli import work
+
+    monkeypatch.setattr("sys.argv", [".venv/bin/grokscope", "demo"])
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert work._program() == ".venv/bin/grokscope"
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/grokscope")
+    assert work._program() == "grokscope"
+    monkeypatch.setattr("sys.argv", ["/src/grokscope/__main__.py"])
+    assert work._program() == "grokscope"
+
+
 def test_a_ticket_from_the_command_line(run, tmp_path):
     code, out, _ = run("train", *TINY, "--set", "log.keep=5", "--json")
     assert code == 0

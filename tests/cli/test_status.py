@@ -62,6 +62,7 @@ def test_what_trains_where(runs, squeue, run):
     assert training["seconds_left"] == pytest.approx(90 / training["epochs_per_s"])
     assert shown["total"]["runs"] == {"done": 2, "running": 1}
     assert shown["total"]["waiting"] == 1
+    assert shown["total"]["seconds_left"] == pytest.approx((90 + 100) / training["epochs_per_s"])
     code, out, err = run("status", "--runs", runs)
     assert "running on node3" in out
     assert "10 / 100" in out
@@ -98,4 +99,4 @@ def test_cancel_needs_a_job_that_exists(runs, squeue, run):
 
 
 def test_an_empty_folder(run, tmp_path):
-    assert run("status", "--runs", tmp_path / "none") == (0, "no runs\n", "")
+    assert run("status", "--runs", tmp_path) == (0, "no runs\n", "")

@@ -24,7 +24,7 @@ LOADED = {
     "use": "href",
 }
 """What a browser loads by itself, by element."""
-CHROMIUM = shutil.which("chromium") or ""
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 class Page(HTMLParser):
@@ -137,7 +137,7 @@ def test_the_reference_comes_from_the_code(site, page, words):
     assert [word for word in words if word not in text] == []
 
 
-@pytest.mark.skipif(not CHROMIUM, reason="there is no chromium")
+@pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed: make chromium")
 def test_search_works_from_disk_without_a_network(site):
     sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     with sync.sync_playwright() as playwright:

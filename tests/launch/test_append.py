@@ -8,6 +8,7 @@ from grokscope.config import Log
 from grokscope.launch.local import train_all
 from grokscope.launch.sink import RunWriter
 from grokscope.store import Follower, RunFolder
+from grokscope.store.tail import find_tail
 
 
 def test_rows_are_followed_while_a_run_trains_and_end_up_in_its_table_once(tiny, tmp_path, monkeypatch):
@@ -27,7 +28,7 @@ def test_rows_are_followed_while_a_run_trains_and_end_up_in_its_table_once(tiny,
         assert (status, saved, epochs) == ("running", 0, [5.0 * place for place in range(count)])
     follower.poll()
     assert (follower.info.status, follower.columns["epoch"].tolist()) == ("done", [0, 5, 10, 15, 20])
-    assert not (run.path / "metrics" / "tail").exists()
+    assert not find_tail(run.path).exists()
 
 
 def test_a_tail_that_cannot_be_written_is_one_line(tiny, tmp_path, monkeypatch, capsys):

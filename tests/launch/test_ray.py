@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,10 +15,11 @@ import pytest
 from test_chunks import bits
 
 from grokscope.config import Log
-from grokscope.errors import ConfigError
+from grokscope.errors import ConfigError, StoreError
 from grokscope.launch import train_all
 from grokscope.launch.jobs import records
 from grokscope.store import lease, list_runs
+from grokscope.store.results import load_results
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'grokscope[ray]'")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -116,6 +118,42 @@ def test_ctrl_c_detaches_and_cancel_saves_the_runs(cluster, tmp_path, run):
     assert code == 0
     wait_until(lambda: list_runs(runs)[0].status == "stopped", "still in training")
     assert not record.active()
+
+
+def test_a_race_on_the_cluster(cluster, tmp_path):
+    """Tuning draws and scored seeds are trained by the cluster; only the seconds of this machine are missing."""
+    track = Path(__file__).parents[1] / "race" / "track_of_tests.py"
+    words = ["race", "T", "--methods", "adamw", "--draws", "2", "--seeds", "2", "--device", "cpu", "--json"]
+    boards = []
+    for name, place in {"ray": ["--on", "ray", "--set", f"ray.address={cluster.address}"], "local": []}.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        command = [sys.executable, "-m", "grokscope", "--load", str(track), *words, *place]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        left_out = "race-T: no seconds, since steps are timed on this machine only (--on local)"
+        assert (left_out in done.stderr) == (folder / "runs" / ".jobs").is_dir() == (name == "ray")
+        stored = load_results(folder / "results", "race-T", "quick")
+        assert ("seconds_per_epoch" in stored.runs) == (name == "local")
+        (board,) = json.loads(done.stdout)["tracks"]
+        boards.append([{key: value for key, value in row.items() if key != "seconds"} for row in board["rows"]])
+    assert boards[0] == boards[1]
+    assert {row["method"] for row in boards[0]} == {"adamw"}
+
+
+def test_tasks_that_cannot_be_recorded_are_not_begun(cluster, tiny, tmp_path, monkeypatch):
+    """`grokscope status` and `cancel` would not find them."""
+    from ray.util import list_named_actors
+
+    from grokscope.launch.executors import ray as module
+
+    def full(*words, **named):
+        raise StoreError("disk full while writing a record")
+
+    monkeypatch.setattr(module, "save_record", full)
+    with pytest.raises(StoreError, match=r"^disk full"):
+        train_all([tiny], on="ray", options={"ray.address": cluster.address}, runs=tmp_path / "runs")
+    assert list_named_actors(all_namespaces=True) == []
 
 
 def test_no_cluster_to_reach(tiny, tmp_path, monkeypatch):

@@ -12,8 +12,32 @@ train(RunConfig.from_dict({"epochs": 2, "task": {"p": 7}}), runs=sys.argv[1], de
 print(*(name for name in ("torch._dynamo", "sympy", "triton", "matplotlib") if name in sys.modules))
 """
 
+THREADS = """
+import sys, threading
+from dataclasses import replace
+from grokscope import RunConfig, train_all
+
+found = []
+
+def note(event, words):
+    if event == "import" and threading.current_thread() is not threading.main_thread():
+        found.append(words[0])
+
+sys.addaudithook(note)
+base = RunConfig.from_dict({"epochs": 20, "task": {"p": 7}, "log": {"every": 5, "keep": 10}})
+train_all([replace(base, seed=seed) for seed in range(3)], runs=sys.argv[1], device="cpu", lanes=3, save_every=0.0)
+print(*sorted({name for name in found if name.partition(".")[0] in ("numpy", "pandas")}))
+"""
+
 
 def test_training_imports_no_compiler(tmp_path):
     done = subprocess.run([sys.executable, "-c", TRAIN, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
+
+
+def test_no_two_threads_import_numpy_at_once(tmp_path):
+    """In the instant in which one of them has, another one gets a RecursionError from numpy."""
+    done = subprocess.run([sys.executable, "-c", THREADS, str(tmp_path)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []

@@ -72,6 +72,16 @@ def test_stored_methods_are_kept_beside_new_ones_and_seconds_of_two_devices_are_
     assert merged(new, None, said.append) is new
 
 
+def test_seconds_of_only_some_methods_are_left_out():
+    old, new = table(AdamW=[200] * 4), table(Lion=[100] * 4)
+    untimed = new._replace(runs=new.runs.drop(columns="seconds_per_epoch"))
+    for first, second in ((untimed, old), (old, untimed)):
+        said = []
+        both = merged(first, second, said.append)
+        assert said == ["seconds are left out: only some of the methods were timed"]
+        assert all(math.isnan(row.seconds[0]) and row.first[0] > 0 for row in ranked(both, TUNED))
+
+
 def test_the_picture_has_a_mark_for_every_seed():
     results = table(AdamW=lognormal(200, 6), Lion=[100, 110, None, 130, None, 90])
     (axes,) = figures.get("race-leaderboard")(results).axes

@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import pytest
-import torch
 
 from grokscope.launch.local import train_all
 from grokscope.models.onehot_mlp import OneHotMLP
@@ -54,7 +53,7 @@ SIX = Sizes(6, 2, 3, 5)
 
 
 def made_up(tmp_path, times, sizes=SIX):
-    tuning = MadeUp(Toy(), {"tried": Tried()}, "full", sizes, tmp_path, torch.device("cpu"), train=None)
+    tuning = MadeUp(Toy(), {"tried": Tried()}, "full", sizes, tmp_path, "float32", train=None)
     tuning.asked, tuning.times = [], times
     return tuning, tuning.run()["tried"]
 
@@ -108,7 +107,7 @@ def test_what_is_tuned_is_not_tuned_again_unless_the_protocol_differs(tmp_path):
 def real(tmp_path, train, results="results"):
     sizes = Sizes(3, 1, 2, 2)
     methods = {"tried": Tried(), "sgd": method("sgd")}
-    return Tuning(Toy(), methods, "full", sizes, tmp_path / results, torch.device("cpu"), train)
+    return Tuning(Toy(), methods, "full", sizes, tmp_path / results, "float32", train)
 
 
 def test_tuning_that_was_stopped_makes_the_same_choice(tmp_path):

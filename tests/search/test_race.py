@@ -178,3 +178,16 @@ def test_the_example_finds_its_support(tmp_path, schedule):
     found = search(config, settings={"schedule": schedule}, runs=tmp_path, device="cpu")
     assert found.support == [1, 3]
     assert found.outcome["test_accuracy"] > 0.99
+
+
+def test_a_device_that_only_workers_have(config, tmp_path):
+    """The command may run on a machine without a GPU; its precision is then known already."""
+    asked = []
+
+    def train(configs, names):
+        asked.append(configs[0].precision)
+        return []  # as if it had been interrupted
+
+    found = search(replace(config, precision="tf32"), settings=QUICK, runs=tmp_path, device="cuda:99", train=train)
+    assert found.status == "stopped"
+    assert asked == ["tf32"]

@@ -55,7 +55,7 @@ def missing() -> str:
     """The reason for a skip where a program is not installed; empty if all are."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     absent = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
-    return f"not installed: {', '.join(absent)} (Debian: apt-get install slurm-wlm munge)" if absent else ""
+    return f"not installed: {', '.join(absent)} (make slurm)" if absent else ""
 
 
 @contextlib.contextmanager

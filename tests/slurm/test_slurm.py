@@ -211,7 +211,9 @@ def test_an_unknown_partition_is_one_line(grokscope: Any, tmp_path: Path) -> Non
         "x",
     )
     assert done.returncode == 2
-    assert done.stderr.splitlines() == ["slurm.partition: 'nowhere' was refused: invalid partition specified: nowhere"]
+    assert done.stderr.splitlines() == [
+        "slurm.partition: 'nowhere' was refused: invalid partition specified: nowhere. Choose from: main."
+    ]
     assert not list_runs(tmp_path / "x") if (tmp_path / "x").exists() else True
 
 

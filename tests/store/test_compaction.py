@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from killing import survives
 from sample_run import ID, check_exact, open_run, row, save_next
-from test_killed import survives
 
 from grokscope.store import compaction, find_run, lease, list_runs, read_metrics
 from grokscope.store.verification import check_run

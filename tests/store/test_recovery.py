@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from sample_run import CONFIG, ID, check_exact, content, open_run, save_next
 
-from grokscope.errors import StoreError
-from grokscope.store import delete_runs, find_run, kept_epochs, list_runs, read_metrics, recovery
+from grokscope.errors import LostLeaseError, StoreError
+from grokscope.store import aside, delete_runs, find_run, kept_epochs, lease, list_runs, read_metrics, recovery
+from grokscope.store.lease import Lease
 from grokscope.store.verification import check_run, repair_run, run_like_folders
 
 
@@ -121,9 +123,8 @@ def test_killed_while_it_goes_back(run: Path, monkeypatch: pytest.MonkeyPatch) -
             assert check_exact(folder) == 4
         if not died:
             break
-    assert (
-        nth == 9
-    )  # four parts, a kept checkpoint and the newest one lie beyond epoch 4; and the lease is taken and released
+    # four parts, a kept checkpoint and the newest one lie beyond epoch 4, with two renames each; the lease is taken and released
+    assert nth == 15
 
 
 def test_a_file_that_cannot_be_read_now_does_not_send_a_run_back(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,5 +249,47 @@ def test_a_folder_that_lost_all_its_json_files_is_not_passed_over(run: Path) -> 
 def test_files_of_the_same_name_are_all_kept_aside(run: Path) -> None:
     for text in ("one", "two"):
         (run / "note").write_text(text)
-        recovery.move_aside(run, run / "note")
+        held = Lease.take(run, run.name, locked=True)
+        held.move_aside(run / "note")
+        held.release()
     assert sorted(path.read_text() for path in (run / ".damaged").iterdir()) == ["one", "two"]
+
+
+@pytest.mark.parametrize("moment", ["before the first file", "between two renames", "before the state"])
+def test_a_process_that_lost_its_lease_moves_nothing_aside(
+    run: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    harm(run / checkpoint(12, "epoch"))
+    mine = Lease.take(run, run.name, locked=True)
+    complete = recovery.last_complete(run)
+    assert complete is not None
+    taken: list[Lease] = []
+    before: dict[str, str] = {}
+
+    def everything() -> dict[str, str]:
+        return {name: mark for name, mark in content(run).items() if not name.endswith(lease.HOLDER)}
+
+    def steal() -> None:
+        if not taken:
+            taken.append(Lease.take(run, run.name, locked=True))
+            before.update(everything())
+
+    def first_stolen(function: Callable[..., object]) -> Callable[..., object]:
+        def call(*words: object, **named: object) -> object:
+            steal()
+            return function(*words, **named)
+
+        return call
+
+    if moment == "before the first file":
+        steal()
+    elif moment == "between two renames":
+        monkeypatch.setattr(aside, "finish_move", first_stolen(aside.finish_move))
+    else:
+        monkeypatch.setattr(lease, "write", first_stolen(lease.write))
+    with pytest.raises(LostLeaseError):
+        recovery.go_back(mine, None, complete)
+    assert everything() == before
+    moved = {"before the first file": 0, "between two renames": 1, "before the state": 3}[moment]
+    assert len(list(run.glob(".damaged/*"))) == moved, "what was on its way is not lost"
+    taken[0].release()

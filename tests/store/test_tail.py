@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from sample_run import CONFIG, ID, check_exact, open_run, row, save_next, tensors
 
+from grokscope.errors import LostLeaseError
 from grokscope.store import Follower, delete_runs
-from grokscope.store.layout import tail_file
-from grokscope.store.tail import Tail, TailPosition, read_tail
+from grokscope.store.lease import FREE, Lease
+from grokscope.store.tail import Tail, TailPosition, find_tail, read_tail
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_appended_rows_are_followed_one_by_one_and_saved_once(runs):
             assert not follower.poll()
         assert follower.columns["loss"].tolist() == [1 / 2, 1 / 3]
         save(folder, 2, [row(1), row(2)])
-        assert not tail_file(folder.path).exists()
+        assert not find_tail(folder.path).exists()
         assert follower.poll() and epochs(follower) == [1, 2]
         folder.append([row(3)])
         assert follower.poll() and epochs(follower) == [1, 2, 3]
@@ -144,33 +145,34 @@ def test_columns_come_and_go_and_only_those_wanted_are_kept(runs):
 
 
 def test_an_unfinished_block_waits_for_its_end(tmp_path):
-    (tmp_path / "metrics").mkdir()
-    tail = Tail(tmp_path)
+    tail = Tail(Lease.take(tmp_path, "a", locked=True))
     tail.append([row(1)])
-    position, _ = read_tail(tmp_path, TailPosition())
+    file = find_tail(tmp_path)
+    position, _ = read_tail(file, TailPosition())
     tail.append([row(2)])
-    whole = tail_file(tmp_path).read_bytes()
+    whole = file.read_bytes()
     for length in range(position.offset, len(whole)):
-        tail_file(tmp_path).write_bytes(whole[:length])
-        assert read_tail(tmp_path, position) == (position, [])
-    tail_file(tmp_path).write_bytes(whole)
-    _, (block,) = read_tail(tmp_path, position)
+        file.write_bytes(whole[:length])
+        assert read_tail(file, position) == (position, [])
+    file.write_bytes(whole)
+    _, (block,) = read_tail(file, position)
     assert block.values[:, block.columns.index("epoch")].tolist() == [2.0]
 
 
 def test_a_flipped_bit_or_the_tail_of_another_run_is_not_shown(tmp_path):
     for name in ("a", "b"):
-        (tmp_path / name / "metrics").mkdir(parents=True)
-    tail = Tail(tmp_path / "a")
+        (tmp_path / name / FREE).mkdir(parents=True)
+    tail = Tail(Lease.take(tmp_path / "a", "a", locked=True))
     tail.append([row(1)])
     tail.append([row(2)])
-    whole = tail_file(tmp_path / "a").read_bytes()
-    tail_file(tmp_path / "b").write_bytes(whole)
-    assert read_tail(tmp_path / "b", TailPosition())[1] == []
+    file, other = find_tail(tmp_path / "a"), find_tail(tmp_path / "b")
+    whole = file.read_bytes()
+    other.write_bytes(whole)
+    assert read_tail(other, TailPosition())[1] == []
     for place in range(16, len(whole)):
         flipped = bytes([*whole[:place], whole[place] ^ 4, *whole[place + 1 :]])
-        tail_file(tmp_path / "a").write_bytes(flipped)
-        blocks = read_tail(tmp_path / "a", TailPosition())[1]
+        file.write_bytes(flipped)
+        blocks = read_tail(file, TailPosition())[1]
         assert [block.values.tolist() for block in blocks] == [[[1, 1 / 2, 3]]][: place >= 16 + (len(whole) - 16) // 2]
 
 
@@ -178,7 +180,7 @@ def test_a_flipped_bit_or_the_tail_of_another_run_is_not_shown(tmp_path):
 def test_a_foreign_or_broken_tail_has_no_rows(runs, content):
     with open_run(runs) as folder:
         save_next(folder)
-        tail_file(folder.path).write_bytes(content)
+        find_tail(folder.path).write_bytes(content)
         follower = followed(runs)
         follower.poll()
         assert epochs(follower) == [1, 2]
@@ -210,6 +212,58 @@ def test_nothing_is_appended_to_a_folder_that_was_replaced(runs):
         folder.path.rename(runs / "moved")
         with open_run(runs, ID, CONFIG):
             folder.append([row(1)])
-            assert not tail_file(runs / ID).exists()
+            assert not find_tail(runs / ID).exists()
     folder.append([row(1)])
-    assert not tail_file(runs / "moved").exists()
+    assert not find_tail(runs / "moved").exists()
+
+
+@pytest.mark.parametrize("moment", ["before", "opened", "written"])
+def test_rows_of_a_process_that_lost_its_lease_are_not_shown(runs, monkeypatch, moment):
+    """Another process takes the run over before the file is opened, between opening and writing, or right after."""
+    with open_run(runs) as folder:
+        save_next(folder)
+        folder.append([row(3)])
+        taken = []
+
+        def steal():
+            if not taken:
+                taken.append(Lease.take(folder.path, folder.id, locked=True))
+
+        write = os.write
+
+        def slow(descriptor, content):
+            monkeypatch.setattr(os, "write", write)  # the other process writes too
+            if moment == "opened":
+                steal()
+            done = write(descriptor, content)
+            steal()
+            return done
+
+        if moment == "before":
+            steal()
+        monkeypatch.setattr(os, "write", slow)
+        folder.append([row(4)])  # which is no error: the next save is
+        monkeypatch.undo()
+        assert taken
+        follower = followed(runs)
+        follower.poll()
+        assert epochs(follower) == [1, 2]
+        Tail(taken[0]).append([{"epoch": 3, "loss": 7.0}])
+        folder.append([row(5)])
+        follower.poll()
+        assert (epochs(follower), follower.columns["loss"].tolist()[-1]) == ([1, 2, 3], 7.0)
+        with pytest.raises(LostLeaseError):
+            save(folder, 4, [row(3), row(4)])
+        taken[0].release()
+        assert epochs(follower) == [1, 2, 3], "a run that stops keeps its last rows"
+
+
+def test_a_second_free_lease_with_rows_in_it_does_not_stay(runs):
+    with open_run(runs) as folder:
+        folder.append([row(1)])
+        (folder.path / FREE).mkdir()
+        (folder.path / FREE / "tail").write_bytes(b"of another holder")
+    assert [path.name for path in folder.path.glob("lease-*")] == [FREE]
+    follower = followed(runs)
+    follower.poll()
+    assert epochs(follower) == [1]

@@ -103,13 +103,12 @@ def _plural(word: str, count: int) -> str:
 
 def _chosen(folder: Path, names: list[str] | None) -> list[Path]:
     """The folders of the named runs, or of all."""
-    from ..store import find_run
+    from ..store import check_runs_folder, find_run
     from ..store.verification import run_like_folders
 
     if names:
         return list(dict.fromkeys(find_run(folder, name, damaged=True).path for name in names))
-    if not folder.is_dir():
-        raise StoreError(f"{folder}: no such folder of runs")
+    check_runs_folder(folder)
     return run_like_folders(folder)
 
 

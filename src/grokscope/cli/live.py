@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import ConfigError, StoreError
+from ..errors import ConfigError
 from .app import Runs, app
 
 
@@ -38,16 +38,15 @@ def live(
             raise
         raise ConfigError("live", f"{error.name} is not installed: pip install 'grokscope[live]'") from None
     from ..live.address import is_loopback, listen
-    from ..store import run_folders
+    from ..store import check_runs_folder, nearest_folder
 
     if port is not None and not 0 <= port <= 65535:
         raise ConfigError("--port", f"{port} is outside 0 … 65535")
-    if folder.exists():
-        run_folders(folder)  # StoreError for a file, or for a run in place of a folder of runs
-    elif folder.is_symlink():
-        raise StoreError(f"{folder}: a link to nowhere")
+    if folder.exists() or folder.is_symlink():
+        check_runs_folder(folder)
     else:
-        print(f"{folder} does not exist yet: runs appear once something is trained there", file=sys.stderr)
+        hint = nearest_folder(folder)
+        print(f"{folder} does not exist yet: runs appear once something is trained there{hint}", file=sys.stderr)
     bound, address = listen(folder, host, port)
     if not is_loopback(host):
         print(

@@ -11,11 +11,13 @@ import typer
 
 from ..errors import ConfigError
 from .app import Device, Json, Lanes, Quiet, Runs, app
+from .place import On, PlaceSets, parse_fixed_place
 from .printing import print_table, to_json
 
 if TYPE_CHECKING:
     from ..experiments import Experiment
     from ..fleet import TrainingStats
+    from ..launch.executors import Executor
     from ..race.board import Board
     from ..race.methods.base import Method
     from ..race.tracks.base import Scale, Sizes, Track
@@ -61,6 +63,8 @@ def race(
     results: Annotated[Path, typer.Option("--results", metavar="DIR", help="Directory of the compact results.")] = Path(
         "results"
     ),
+    on: On = "local",
+    settings: PlaceSets = None,
     device: Device = "auto",
     lanes: Lanes = None,
     quiet: Quiet = False,
@@ -69,7 +73,8 @@ def race(
     """Race accelerators of grokking under equal budgets, and print a leaderboard with intervals.
 
     Every method has the same number of draws of its settings on each track; the best on tuning seeds is scored on fresh seeds. What
-    tuning has chosen is stored with the results. The same command continues where it stopped.
+    tuning has chosen is stored with the results. The same command continues where it stopped. Seconds are those of this machine:
+    with `--on slurm` or `--on ray` they are left out.
 
         grokscope race A --methods adamw,lion
 
@@ -80,8 +85,11 @@ def race(
     from ..race.estimate import check_sizes, estimate
     from ..race.tracks.base import SIZES, tracks
     from ..race.tracks.base import track as find_track
+    from ..race.tuning import StoppedError
+    from .session import command_line
 
     scale: Scale = "full" if full else "quick"
+    place = parse_fixed_place(on, settings, "a race")
     sizes = SIZES[scale]
     sizes = sizes._replace(draws=sizes.draws if draws is None else draws, seeds=sizes.seeds if seeds is None else seeds)
     check_sizes(sizes)
@@ -95,13 +103,17 @@ def race(
                 print(estimate(own, wanted[kind].values(), scale, sizes), file=sys.stdout if plan else sys.stderr)
         if plan:
             return
-        how = _How(scale, sizes, runs, results, device, lanes, quiet or as_json)
-        if CONTROLS in asked and not tune_only:
-            _control(how)
-        for kind, own in chosen.items():
-            _tune(own, wanted[kind], how)
-            if not tune_only:
-                _score(own, wanted[kind], how)
+        how = _How(scale, sizes, runs, results, place, device, lanes, quiet or as_json)
+        try:
+            if CONTROLS in asked and not tune_only:
+                _control(how)
+            for kind, own in chosen.items():
+                _tune(own, wanted[kind], how)
+                if not tune_only:
+                    _score(own, wanted[kind], how)
+        except StoppedError:
+            print(f"stopped; everything is saved. To continue: {command_line()}", file=sys.stderr)
+            raise typer.Exit(130) from None
         how.print_stats(as_json)
         if tune_only:
             return
@@ -141,12 +153,22 @@ class _How:
     """How a race is run."""
 
     def __init__(
-        self, scale: Scale, sizes: Sizes, runs: Path, results: Path, device: str, lanes: int | None, quiet: bool
+        self,
+        scale: Scale,
+        sizes: Sizes,
+        runs: Path,
+        results: Path,
+        place: Executor,
+        device: str,
+        lanes: int | None,
+        quiet: bool,
     ):
         from ..fleet import TrainingStats
+        from ..launch.submit import precision_on
 
         self.scale, self.sizes, self.runs, self.results = scale, sizes, runs, results
-        self.device, self.lanes, self.quiet = device, lanes, quiet
+        self.place, self.device, self.lanes, self.quiet = place, device, lanes, quiet
+        self.precision = precision_on(place, device)
         self.stats: TrainingStats = TrainingStats()
 
     def notify(self, line: str) -> None:
@@ -160,28 +182,18 @@ class _How:
 
     def trainer(self) -> Train:
         """Training with a live display, unless quiet."""
-        from .place import parse_place
         from .session import stage_trainer
 
-        here = parse_place("local", {})
-        return stage_trainer(here, self.runs, self.device, self.lanes, not self.quiet, self.stats)
+        return stage_trainer(self.place, self.runs, self.device, self.lanes, not self.quiet, self.stats)
 
 
 def _tune(track: Track, methods: dict[str, Method], how: _How) -> None:
-    from ..ops.devices import resolve_device
     from ..race.methods.base import method
-    from ..race.tuning import StoppedError, Tuning
-    from .session import command_line
+    from ..race.tuning import Tuning
 
     needed = {one.inherits: method(one.inherits) for one in methods.values() if one.inherits}
     own = needed | {name: one for name, one in methods.items() if not one.inherits}
-    place = resolve_device(how.device)
-    tuning = Tuning(track, own, how.scale, how.sizes, how.results, place, how.trainer(), how.notify)
-    try:
-        tuning.run()
-    except StoppedError:
-        print(f"stopped; everything is saved. To continue: {command_line()}", file=sys.stderr)
-        raise typer.Exit(130) from None
+    Tuning(track, own, how.scale, how.sizes, how.results, how.precision, how.trainer(), how.notify).run()
 
 
 def _score(track: Track, methods: dict[str, Method], how: _How) -> None:
@@ -205,15 +217,21 @@ def _control(how: _How) -> None:
 
 def _run(experiment: Experiment, how: _How, seeds: int | None) -> None:
     from ..experiments.drawing import draw
-    from ..launch.precision import auto_precision
-    from ..ops.devices import resolve_device
+    from ..papers.race.collected import searches_of, tournaments_of
     from ..race.merging import merged
     from ..store.results import load_results, save_results
     from .science import collect_arms, train_arms
 
-    asked = experiment.configs(how.scale, seeds, auto_precision(resolve_device(how.device)))
+    asked = experiment.configs(how.scale, seeds, how.precision)
     how.notify(f"{experiment.name}: {len(asked)} runs")
-    stored = train_arms(asked, None, how.runs, how.device, how.lanes, False, how.quiet, how.stats)
+    stored = train_arms(asked, how.place, how.runs, how.device, how.lanes, False, how.quiet, how.stats)
+    if searches := searches_of(stored.values()):
+        tournaments_of(searches, str(how.runs), how.trainer())
+    if experiment.priced and how.place.kind != "local":
+        print(
+            f"{experiment.name}: no seconds, since steps are timed on this machine only (--on local)", file=sys.stderr
+        )
+        experiment = replace(experiment, priced=False)
     kept = collect_arms(experiment, how.scale, asked, stored, how.device)
     if kept is None:
         print(f"{experiment.name}: no run could be trained", file=sys.stderr)

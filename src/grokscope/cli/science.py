@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
-from .app import Again, Device, Json, Lanes, Quiet, app, parse_sets
+from .app import Again, Device, Json, Lanes, Quiet, app
 from .claims import Results, print_rows
 from .collecting import Collector, collected
-from .place import On, parse_place
+from .place import On, PlaceSets, parse_fixed_place
 from .printing import to_json
 
 if TYPE_CHECKING:
@@ -55,15 +55,7 @@ def reproduce(
     ] = Path("runs"),
     results: Results = Path("results"),
     on: On = "local",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            "-s",
-            metavar="PLACE.FIELD=VALUE",
-            help="A setting of --on, e.g. `--set slurm.partition=gpu`. May be repeated.",
-        ),
-    ] = None,
+    settings: PlaceSets = None,
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
@@ -96,10 +88,7 @@ def reproduce(
     scale: Scale = "full" if full else "quick"
     chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     chosen = _prepared(chosen, results, scale, skip=every)
-    sets = parse_sets(settings)
-    place = parse_place(on, sets)
-    if sets:
-        raise ConfigError(next(iter(sets)), "belongs to no executor; the settings of an experiment are fixed")
+    place = parse_fixed_place(on, settings, "an experiment")
     if place.kind != "local" and (timed := [one.name for one in chosen if one.priced]):
         raise ConfigError("--on", f"{timed[0]} times its steps on this machine; reproduce it with --on local")
     precision = precision_on(place, device)

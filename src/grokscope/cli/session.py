@@ -49,7 +49,6 @@ def train_and_show(
     place        where to train; None is this machine
     """
     from ..launch.executors import parse_place
-    from ..launch.jobs import busy_elsewhere
     from ..launch.submit import train_all, with_precision
     from ..loading import loaded_files
     from ..measures import measures
@@ -74,8 +73,7 @@ def train_and_show(
     try:
         if quiet or not place.in_process(device):
             trained = train(quiet=quiet)
-            if place.kind != "local" and busy_elsewhere(place, runs, {config.id for config in configs}).runs:
-                raise typer.Exit(130)  # detached, as was said
+            _exit_if_detached(place, runs, configs)
         else:
             with Display(configs, conditions) as display:
                 trained = train(progress=display)
@@ -94,7 +92,8 @@ def train_and_show(
 def stage_trainer(
     place: Executor, runs: Path, device: str, lanes: int | None, show: bool, stats: TrainingStats
 ) -> Callable[[Sequence[RunConfig], Sequence[str]], list[RunInfo]]:
-    """A function that trains candidates to the next stage of a search, given with their names; with a live display, if `show`."""
+    """A function that trains candidates to the next stage of a search or a race, given with their names; with a live display, if
+    `show`."""
     from ..launch.submit import train_all
     from ..searching.api import quiet_stages
     from .progress import Display
@@ -103,11 +102,21 @@ def stage_trainer(
 
     def train(configs: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
         if not show or not place.in_process(device):
-            return train_all(configs, notify=quiet_stages, quiet=not show, **how)
+            trained = train_all(configs, notify=quiet_stages, quiet=not show, **how)
+            _exit_if_detached(place, runs, configs)
+            return trained
         with Display(configs, names) as display:
             return train_all(configs, progress=display, notify=quiet_stages, **how)
 
     return train
+
+
+def _exit_if_detached(place: Executor, runs: Path, configs: Sequence[RunConfig]) -> None:
+    """Exit with 130 if jobs of a cluster still have some of the runs; that they continue was said."""
+    from ..launch.jobs import busy_elsewhere
+
+    if place.kind != "local" and busy_elsewhere(place, runs, {config.id for config in configs}).runs:
+        raise typer.Exit(130)
 
 
 def print_stats(stats: TrainingStats, as_json: bool) -> None:

@@ -25,19 +25,20 @@ MOST = 40
 def status(folder: Runs = Path("runs"), as_json: Json = False) -> None:
     """Show what trains where: jobs of clusters, runs in training with their host, progress, speed and estimated end.
 
-    Progress is that of the last save, at most about 20 seconds ago; the end is estimated as if no run stopped early.
+    Progress is that of the last save, at most about 20 seconds ago. The end is estimated as if no run stopped early, and as if runs
+    that wait for a job were as long as the longest in training.
     """
     from ..launch.jobs import records
     from ..store import FINISHED, list_runs
 
-    found = {run.id: run for run in list_runs(folder)} if folder.exists() else {}
+    found = {run.id: run for run in list_runs(folder)}
     jobs = [job for record in records(folder) for job in _jobs(record, found)]
     training = [_progress(run) for run in found.values() if run.status == "running"]
     waiting = {id for job in jobs for id in job.pop("ids") if id not in found or found[id].status not in FINISHED}
     counts = Counter(run.status for run in found.values())
     rate = sum(run["epochs_per_s"] for run in training)
-    left = max((run["seconds_left"] for run in training if run["seconds_left"] is not None), default=None)
     waiting -= {run["run"] for run in training}
+    left = _seconds_left(training, len(waiting), rate)
     total = {"runs": dict(counts), "waiting": len(waiting), "epochs_per_s": rate, "seconds_left": left}
     if as_json:
         print(to_json({"jobs": jobs, "training": training, "total": total}))
@@ -55,9 +56,11 @@ def cancel(
 ) -> None:
     """End jobs of a cluster. Their runs are saved, and the command that submitted them continues them later."""
     from ..launch.jobs import records
+    from ..store import check_runs_folder
 
     if not names and not every:
         raise ConfigError("JOB", "name jobs of `grokscope status`, or give --all")
+    check_runs_folder(folder)
     stored = records(folder)
     known = {name for record in stored for name in (record.name, *record.jobs, *_arrays(record))}
     for name in names or []:
@@ -119,6 +122,15 @@ def _progress(run: RunInfo) -> dict[str, Any]:
         "epochs_per_s": rate,
         "seconds_left": (epochs - run.epoch) / rate if epochs and rate else None,
     }
+
+
+def _seconds_left(training: list[dict[str, Any]], waiting: int, rate: float) -> float | None:
+    """Until all runs have ended, those that wait included; None if that is unknown."""
+    known = [run for run in training if run["seconds_left"] is not None]
+    if not known:
+        return None
+    epochs = sum(run["epochs"] - run["epoch"] for run in known) + waiting * max(run["epochs"] for run in known)
+    return max(*(run["seconds_left"] for run in known), epochs / rate if waiting else 0.0)
 
 
 def _print(jobs: list[dict[str, Any]], training: list[dict[str, Any]], total: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ from .continued import change_of_numerics
 from .interrupt import graceful_interrupt
 from .plan import USABLE, check_fits, fitting_lanes, lane_bytes, pack, plan_workers
 from .precision import resolved
+from .preload import preload
 from .progress import GuardedProgress
 from .remaining import Notes, print_line, print_notes, remaining
 from .scheduler import Group, Scheduler, usable_cores
@@ -157,6 +158,7 @@ def _train_rest(
             for group in pack((config, config) for config in configs)
         ]
     print_notes(notes)
+    preload()
     begin = time.monotonic()
     with graceful_interrupt() as interrupted:
         scheduler = Scheduler(

@@ -67,10 +67,11 @@ class Watch:
         self.last = now
         current = overview(self.wanted, self.runs, self.finished)
         self.pause = max(EVERY, 10 * (time.monotonic() - now))
-        self.first = self.first or current
+        if self.first is None:
+            self.first, self.begin = current, now
         parts = [f"{current.finished} of {len(self.wanted)} runs finished", f"{current.training} training"]
         parts += [f"{current.waiting} waiting"]
-        rate = (current.epochs - self.first.epochs) / (now - self.begin)
+        rate = (current.epochs - self.first.epochs) / (now - self.begin) if now > self.begin else 0.0
         if rate > 0:
             parts += [f"{rate:,.0f} epochs/s", f"at most {clock((current.wanted - current.epochs) / rate)} left"]
         self.notify(", ".join(parts))

@@ -14,8 +14,8 @@ SECONDS = "seconds_per_epoch"
 
 
 def merged(new: Results, stored: Results | None, notify: Callable[[str], None]) -> Results:
-    """The new results, with the stored runs of arms that were not run now. Seconds of two devices do not compare: they are
-    left out."""
+    """The new results, with the stored runs of arms that were not run now. Seconds are left out where they do not compare: those
+    of two devices, or of only some of the arms."""
     if stored is None:
         return new
     others = stored.runs[~stored.runs["arm"].isin(set(new.runs["arm"]))]
@@ -27,6 +27,9 @@ def merged(new: Results, stored: Results | None, notify: Callable[[str], None]) 
             f"seconds are left out: stored runs are of {stored.about.get('device')}, new ones of {new.about.get('device')}"
         )
         runs = runs.drop(columns=SECONDS, errors="ignore")
+    elif (SECONDS in new.runs) != (SECONDS in stored.runs):
+        notify("seconds are left out: only some of the methods were timed")
+        runs = runs.drop(columns=SECONDS)
     curves = pd.concat([stored.curves[stored.curves["run"].isin(set(others["run"]))], new.curves], ignore_index=True)
     own = runs.drop_duplicates("run")
     totals = {

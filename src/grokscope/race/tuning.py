@@ -18,17 +18,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import StoreError
-from ..launch.precision import resolved
 from ..store import FINISHED, read_each
 from ..store.tuned import load_tuned, save_tuned
 from ..thresholds import reaches
 
 if TYPE_CHECKING:
-    import torch
-
     from ..config import RunConfig
     from ..store import RunInfo
     from .methods.base import Method
@@ -80,7 +77,8 @@ class Tuning:
     scale: Scale
     sizes: Sizes
     results: Path
-    device: torch.device
+    precision: Literal["float32", "tf32"]
+    """What "auto" means where the draws are trained."""
     train: Train
     notify: Callable[[str], None] = lambda line: None
     heats: dict[str, list[Entry]] = field(default_factory=dict)
@@ -115,7 +113,8 @@ class Tuning:
         return [self._entry(settings, seed) for settings in self.methods[name].draws(self.sizes.draws)]
 
     def _entry(self, settings: Mapping[str, Any], seed: int) -> Entry:
-        return Entry(resolved(self.track.tuning(self.scale, settings, seed, 1), self.device))
+        config = self.track.tuning(self.scale, settings, seed, 1)
+        return Entry(replace(config, precision=self.precision) if config.precision == "auto" else config)
 
     def _going(self, name: str) -> list[Entry]:
         return [one for one in self.heats[name] if one.time is None and not one.dropped]

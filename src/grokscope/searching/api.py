@@ -54,7 +54,8 @@ def search(
         else SearchSettings.from_dict(nested(settings or {}), path="search")
     )
     given: dict[str, Any] = ({} if k is None else {"k": k}) | ({"budget": budget} if budget else {})
-    config = resolved(config, resolve_device(device))  # before a run has an id
+    if config.precision == "auto":  # before a run has an id; else the device may be one that only workers have
+        config = resolved(config, resolve_device(device))
     plan = prepare(config, chosen.with_values(given))
     chosen_rivals(rivals, plan)
     trainer, tell = train or _trainer(runs, device, lanes), notify or (lambda line: None)

@@ -15,6 +15,7 @@ from .lock import is_held
 from .manifest import last_numerics
 from .omitted import omitted_lines
 from .removal import delete_runs
+from .runs_folder import check_runs_folder, nearest_folder
 from .state import FINISHED, State
 from .tags import read_tags, write_tags
 
@@ -27,6 +28,7 @@ __all__ = [
     "RunInfo",
     "State",
     "added_measures",
+    "check_runs_folder",
     "check_writable",
     "delete_runs",
     "find_run",
@@ -35,6 +37,7 @@ __all__ = [
     "last_numerics",
     "list_runs",
     "load_runs",
+    "nearest_folder",
     "omitted_lines",
     "read_checkpoint",
     "read_each",

@@ -18,9 +18,10 @@ from ..garbage import no_collection
 from .checkpoints import Checkpoint, check_kept, read_checkpoint_file
 from .disk import reason
 from .index import Entry, Index, key_of
-from .layout import CONFIG, MANIFEST, STATE, CheckpointFile, checkpoint_files
+from .layout import CheckpointFile, checkpoint_files
 from .lock import is_held
 from .manifest import read_description
+from .runs_folder import check_runs_folder, is_run
 from .state import FINISHED, read_state
 from .tags import read_tags
 
@@ -94,7 +95,7 @@ def list_runs(folder: str | Path) -> list[RunInfo]:
         paths = _candidates(Path(folder))
         index = Index(Path(folder), len(paths))
         found = (_indexed(path, index) for path in paths)
-        runs = [run for run in found if not run.problem or _is_run(run.path)]
+        runs = [run for run in found if not run.problem or is_run(run.path)]
         index.save()
     return sorted(runs, key=lambda run: (run.status == "damaged", run.manifest.get("created", ""), run.id))
 
@@ -107,11 +108,11 @@ def find_run(folder: str | Path, prefix: str, *, damaged: bool = False) -> RunIn
     if not prefix:
         raise StoreError("the id of a run cannot be empty")
     folder = Path(folder)
-    _check_folder(folder)
+    check_runs_folder(folder)
     read = _read_or_damaged if damaged else read_run
-    if _is_name(prefix) and _is_run(folder / prefix):  # a whole id: thousands of others need not be listed
+    if _is_name(prefix) and is_run(folder / prefix):  # a whole id: thousands of others need not be listed
         return read(folder / prefix)
-    paths = {path.name: path for path in _candidates(folder) if _is_run(path)}
+    paths = {path.name: path for path in _candidates(folder) if is_run(path)}
     found = sorted(id for id in paths if id.startswith(prefix))
     if len(found) == 1:
         return read(paths[found[0]])
@@ -152,22 +153,12 @@ def _checkpoints(run: RunInfo) -> list[CheckpointFile]:
 
 def run_folders(folder: str | Path) -> list[Path]:
     """The folders of all runs in `folder`, not yet read."""
-    return [path for path in _candidates(Path(folder)) if _is_run(path)]
-
-
-def _check_folder(folder: Path) -> None:
-    """Raise StoreError if it cannot be a folder of runs."""
-    if not folder.exists():
-        raise StoreError(f"{folder}: no such folder of runs")
-    if not folder.is_dir():
-        raise StoreError(f"{folder}: not a folder of runs, but a file")
-    if (folder / MANIFEST).exists():
-        raise StoreError(f"{folder}: a run, not a folder of runs; give the folder above it")
+    return [path for path in _candidates(Path(folder)) if is_run(path)]
 
 
 def _candidates(folder: Path) -> list[Path]:
     """The folders in `folder` that may be runs."""
-    _check_folder(folder)
+    check_runs_folder(folder)
     try:
         with os.scandir(folder) as entries:
             # Hidden folders are runs that are being created or deleted.
@@ -179,11 +170,6 @@ def _candidates(folder: Path) -> list[Path]:
 def _is_name(id: str) -> bool:
     """Whether it is the name of a folder, not a path to one."""
     return os.path.basename(id) == id and not id.startswith(".")
-
-
-def _is_run(path: Path) -> bool:
-    """Whether a folder has any file of a run; not so if it was deleted meanwhile."""
-    return any(os.path.lexists(path / name) for name in (CONFIG, MANIFEST, STATE))
 
 
 def _indexed(path: Path, index: Index) -> RunInfo:

@@ -40,9 +40,11 @@ def create(run: Path, config: dict[str, Any], manifest: dict[str, Any]) -> Lock 
         sync_folder(run.parent)
         made = True
     except StoreError:
+        lock.lease.check()
         _discard(draft, lock)
         raise
     except OSError as error:
+        lock.lease.check()
         _discard(draft, lock)
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             return None

@@ -50,7 +50,7 @@ from .manifest import difference, last_numerics, new_manifest, read_description
 from .recovery import advice, go_back, last_complete, missing_kept, resume_point
 from .seal import sealed_json
 from .state import State, read_state
-from .tail import Tail, remove_tail
+from .tail import Tail
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,7 @@ class RunFolder:
         self._newest: CheckpointFile | None = None
         self._broken = False
         """Whether a save failed."""
-        self._tail = Tail(path)
+        self._tail = Tail(lock.lease)
         self.state = State()
         """State of the run; `state.finished` is True if there is nothing left to train."""
         stored, self.manifest = read_description(path)
@@ -127,7 +127,7 @@ class RunFolder:
     def append(self, rows: Sequence[tables.Row]) -> None:
         """Show rows to readers before they are saved: `follow` finds them. They are part of the run once they are given to `save`,
         which may run in another thread. OSError if they cannot be written; training may continue."""
-        if self._lock.held and self._lock.is_in(self.path) and not self._lock.lease.lost:
+        if self._lock.held and self._lock.is_in(self.path):
             self._tail.append(rows)
 
     def save(
@@ -268,7 +268,7 @@ class RunFolder:
             complete = last_complete(self.path)
             if complete is None or missing_kept(self.path, stored, complete):
                 raise StoreError(f"{error}; {advice(self.path, stored, complete)}") from error
-            self.state, self._newest = go_back(self.path, stored, complete), complete.checkpoint
+            self.state, self._newest = go_back(self._lock.lease, stored, complete), complete.checkpoint
             print(f"run {self.id}: {error}; it goes back to epoch {self.state.epoch}", file=sys.stderr)
 
     def _settle(self) -> None:
@@ -282,7 +282,6 @@ class RunFolder:
         for part in part_files(self.path):
             if part.first > limit:
                 remove(part.path)
-        remove_tail(self.path)
         for name in (METRICS, CHECKPOINTS):
             make_folder(self.path / name)
         if self.state != read_state(self.path):

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from ..errors import StoreError
 from .catalogue import RunInfo, read_run
-from .layout import CONFIG, MANIFEST, STATE, PartFile, part_files, tail_file
+from .layout import CONFIG, MANIFEST, STATE, PartFile, part_files
 from .lock import is_held
-from .state import read_state
+from .state import FINISHED, read_state
 from .tables import check_rows, read_part
-from .tail import Block, TailPosition, read_tail
+from .tail import Block, TailPosition, find_tail, read_tail
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,11 +91,14 @@ class Follower:
         return self._columns
 
     def _poll_tail(self) -> bool:
-        signature = _signature(tail_file(self.path))
+        if self.info is not None and self.info.status in FINISHED and not self._tail:
+            return False  # thousands of finished runs are followed
+        path = find_tail(self.path)
+        signature = _signature(path) if path else None
         if signature == self._tail_signature:
             return False
         self._tail_signature = signature
-        position, blocks = read_tail(self.path, self._position)
+        position, blocks = read_tail(path, self._position)
         restarted = position.mark != self._position.mark
         had = bool(self._tail)
         self._tail = _merged(blocks if restarted else [*self._tail, *blocks])

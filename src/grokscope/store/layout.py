@@ -6,12 +6,12 @@
                      files that were loaded with --load (path, SHA-256, source)
   state.json         status, epoch, seconds, summary numbers
   tags.json          the name and the tags that a user gave it; missing if there are none
-  metrics/           part-<first epoch>-<last epoch>.parquet, one per save; joined as rows-<first>-<last>.parquet in a finished run;
-                     tail, the rows after the newest checkpoint
+  metrics/           part-<first epoch>-<last epoch>.parquet, one per save; joined as rows-<first>-<last>.parquet in a finished run
   added/             <measure>.parquet, columns that were measured after training
   checkpoints/       epoch-<n>.safetensors (the newest only), kept-<n>.safetensors (kept permanently)
   lock               held by the process that trains the run
-  lease-<…>/         which process may write the run, for file systems where the lock cannot tell (`lease`)
+  lease-<…>/         which process may write the run, for file systems where the lock cannot tell (`lease`); in it tail, the rows
+                     after the newest checkpoint
   .damaged/          damaged files, and later ones, that were moved aside when the run went back to an earlier epoch
 
 Every file but the lock and the lease is sealed (`seal`; the tail block by block) under a label that names the run and the file.
@@ -80,10 +80,6 @@ def label(path: Path) -> str:
         match = _CHECKPOINT.fullmatch(name)
         folder, name = folder.parent, f"{folder.name}/{int(match[2]) if match else name}"
     return f"run {folder.name.removeprefix(DRAFT)}/{name}"
-
-
-def tail_file(run: Path) -> Path:
-    return run / METRICS / TAIL
 
 
 def part_file(run: Path, first: int, last: int) -> PartFile:

@@ -5,7 +5,8 @@ takes the lease by renaming that folder, which succeeds for one process only, an
 
 Fencing. The holder writes each file inside its lease folder and then renames it to its place, and deletes a file by renaming it
 into its lease folder. A process that was paused while another one took the lease over finds no folder under its own name: these
-renames fail, however long the pause was and whenever it began, and nothing is changed.
+renames fail, however long the pause was and whenever it began, and nothing is changed. Rows that are shown before they are saved
+(`tail`) are in the lease folder itself, and vanish from it when another process takes the lease.
 
 Expiry. The holder's file counts heartbeats. A lease has expired when the reader has seen the same count for the length of the
 lease by its own monotonic clock; the clocks of two machines are never compared. A holder on the reader's own machine is asked for
@@ -28,8 +29,9 @@ from typing import Any, NamedTuple
 
 from ..errors import BusyError, LostLeaseError, StoreError
 from . import heartbeat
+from .aside import HELD, finish_move, move_aside
 from .disk import cannot_write, remove, write
-from .layout import LEASE
+from .layout import DRAFT, LEASE
 
 FREE = f"{LEASE}free"
 HOLDER = "holder"
@@ -136,7 +138,8 @@ class Lease:
         if self.lost:
             found = find(self.path.parent)
             holder = read_holder(found) if found else None
-            what = f"run {self.path.parent.name} was taken over{f' by another process ({holder})' if holder else ''}"
+            run = self.path.parent.name.removeprefix(DRAFT)
+            what = f"run {run} was taken over{f' by another process ({holder})' if holder else ''}"
             raise LostLeaseError(f"{what} while this process was paused; it has stopped here and changed nothing")
 
     def write(self, path: Path, content: bytes, *, if_full: str = "") -> None:
@@ -162,6 +165,14 @@ class Lease:
             aside = path
         remove(aside)
 
+    def move_aside(self, path: Path) -> None:
+        """Move a damaged file into a hidden folder of the run; LostLeaseError, and nothing changed, if the lease is lost."""
+        try:
+            move_aside(self.path, path)
+        except StoreError:
+            self.check()
+            raise
+
     def beat(self, count: int) -> None:
         """Show that the holder is alive. By path, so that a lost lease is not touched."""
         with contextlib.suppress(OSError):
@@ -175,8 +186,13 @@ class Lease:
         heartbeat.discard(self)
         with contextlib.suppress(OSError):
             os.unlink(self.path / HOLDER)
+        free = self.path.with_name(FREE)
         with contextlib.suppress(OSError):
-            os.rename(self.path, self.path.with_name(FREE))
+            try:
+                os.rename(self.path, free)
+            except OSError:  # a second one, which a process left that was refused
+                _clear(free)
+                os.rename(self.path, free)
 
 
 def find(folder: Path) -> Path | None:
@@ -273,10 +289,14 @@ def _write_holder(path: Path) -> None:
 
 
 def _clear(path: Path) -> None:
-    """Delete everything in a lease folder: the holder's file and unfinished writes."""
+    """Delete everything in a lease folder: the holder's file, unfinished writes and the tail. Damaged files on their way aside
+    are moved on."""
     for name in os.listdir(path):
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path / name)
+            if name.startswith(HELD):
+                finish_move(path / name)
+            else:
+                os.unlink(path / name)
 
 
 def _prefix() -> str:

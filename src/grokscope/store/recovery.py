@@ -6,16 +6,13 @@ aside into the hidden folder ASIDE of the run, not deleted.
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import StoreError
 from . import checkpoints, tables
 from .added import stored_measures
-from .disk import DamageError, damaged, make_folder, reason, sync_folder, write
+from .disk import DamageError, damaged
 from .layout import (
-    ASIDE,
     STATE,
     CheckpointFile,
     PartFile,
@@ -23,6 +20,7 @@ from .layout import (
     label,
     part_files,
 )
+from .lease import Lease
 from .seal import sealed_json
 from .state import State
 
@@ -99,19 +97,21 @@ def _steps(run: Path, stored: State | None, complete: Complete) -> str:
     return " and ".join(steps) or "moves the damaged files aside"
 
 
-def go_back(run: Path, stored: State | None, complete: Complete) -> State:
+def go_back(lease: Lease, stored: State | None, complete: Complete) -> State:
     """Move everything beyond a complete checkpoint aside and return the state of the run from then on. The state is written last:
     a kill before that leaves a run that goes back again.
 
+    lease    that of the run; LostLeaseError, and nothing more changed, once another process has taken it over
     stored   what state.json says; None if it is damaged
     """
+    run = lease.path.parent
     file, saved = complete
     for part in part_files(run):
         if part.last > file.epoch:
-            move_aside(run, part.path)
+            lease.move_aside(part.path)
     for other in checkpoint_files(run):
         if (other.epoch, other.kept) > (file.epoch, file.kept):
-            move_aside(run, other.path)
+            lease.move_aside(other.path)
     # A run at an earlier epoch, or of unknown status, is not finished: the next training decides.
     current = stored is not None and stored.epoch == file.epoch and stored.serial >= saved.serial
     base = stored if stored is not None and current else dataclasses.replace(saved, status="running")
@@ -121,28 +121,13 @@ def go_back(run: Path, stored: State | None, complete: Complete) -> State:
         added=stored.added if stored else stored_measures(run),
         serial=max(saved.serial, stored.serial if stored else 0) + 1,
     )
-    write_state(run, state)
+    write_state(lease, state)
     return state
 
 
-def write_state(run: Path, state: State) -> None:
-    write(run / STATE, sealed_json(state.to_dict(), label(run / STATE)))
-
-
-def move_aside(run: Path, path: Path) -> Path:
-    """Move a file of a run into its hidden folder; an earlier file of that name there is kept too."""
-    folder = run / ASIDE
-    make_folder(folder)
-    target, number = folder / path.name, 1
-    while target.exists() or target.is_symlink():
-        target, number = folder / f"{path.name}.{number}", number + 1
-    try:
-        os.rename(path, target)
-        sync_folder(path.parent)
-        sync_folder(folder)
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be moved aside ({reason(error)})") from error
-    return target
+def write_state(lease: Lease, state: State) -> None:
+    path = lease.path.parent / STATE
+    lease.write(path, sealed_json(state.to_dict(), label(path)))
 
 
 def read_saved(file: CheckpointFile) -> State:

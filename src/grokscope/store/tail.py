@@ -2,7 +2,8 @@
 
 The tail is a file that grows: rows that were measured after the newest checkpoint, which a killed run will train again. It is
 never read to continue a run, so it needs no fsync, and an append costs some ten microseconds; saving a checkpoint starts it
-anew. Its header has a random mark: a reader that finds the mark it knows reads on from where it was. A damaged block, and what
+anew. It lies in the lease folder: a process that has lost the lease, at whatever moment, writes to no file that a reader finds.
+Its header has a random mark: a reader that finds the mark it knows reads on from where it was. A damaged block, and what
 follows it, is not shown.
 
     header   8 bytes "gs-tail1", 8 random bytes
@@ -24,8 +25,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from .disk import remove
-from .layout import label, tail_file
+from .layout import TAIL, label
+from .lease import Lease, find
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,8 +41,8 @@ _BLOCK = struct.Struct("<III")
 class Tail:
     """Writes the tail of one run. Safe to use while another thread saves the run."""
 
-    def __init__(self, run: Path):
-        self.path = tail_file(run)
+    def __init__(self, lease: Lease):
+        self.lease = lease
         self._rows: list[Row] = []
         """All rows of the file."""
         self._saved = -1
@@ -50,12 +51,17 @@ class Tail:
 
     def append(self, rows: Sequence[Row]) -> None:
         """Add rows; those that are saved already are skipped. OSError leaves no partial block for later rows to follow: nothing
-        more is added until the next save."""
+        more is added until the next save. Nothing is added once the lease is lost."""
         with self._guard:
             new = [row for row in rows if row["epoch"] > self._saved]  # type: ignore[operator]
             if not new or self._broken:
                 return
-            self._write(new, fresh=not self._rows)
+            try:
+                self._write(new, fresh=not self._rows)
+            except FileNotFoundError:
+                if self.lease.lost:
+                    return
+                raise
             self._rows += new
 
     def saved(self, epoch: int) -> None:
@@ -69,13 +75,13 @@ class Tail:
                 if self._rows:
                     self._write(self._rows, fresh=True)
                 else:
-                    os.unlink(self.path)
+                    os.unlink(self.lease.path / TAIL)
 
     def _write(self, rows: Sequence[Row], *, fresh: bool) -> None:
-        content = (MAGIC + os.urandom(8) if fresh else b"") + b"".join(_blocks(rows, label(self.path)))
+        content = (MAGIC + os.urandom(8) if fresh else b"") + b"".join(_blocks(rows, _label(self.lease.path.parent)))
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_TRUNC if fresh else os.O_APPEND)
         try:
-            descriptor = os.open(self.path, flags, 0o666)
+            descriptor = os.open(self.lease.path / TAIL, flags, 0o666)
             try:
                 if os.write(descriptor, content) != len(content):
                     raise OSError("written in part")
@@ -86,10 +92,10 @@ class Tail:
             raise
 
 
-def remove_tail(run: Path) -> None:
-    """Delete the tail of a run that continues from its checkpoint: those rows will be trained again."""
-    if os.path.lexists(path := tail_file(run)):
-        remove(path)
+def find_tail(run: Path) -> Path | None:
+    """Where the tail of a run is, if it has one; None for a run without a lease."""
+    lease = find(run)
+    return lease / TAIL if lease else None
 
 
 class Block(NamedTuple):
@@ -107,11 +113,13 @@ class TailPosition(NamedTuple):
     offset: int = 0
 
 
-def read_tail(run: Path, position: TailPosition) -> tuple[TailPosition, list[Block]]:
+def read_tail(path: Path | None, position: TailPosition) -> tuple[TailPosition, list[Block]]:
     """The blocks behind `position`, and the new position. If its mark is not that of `position`, the tail was started anew and
     all of its blocks are returned. A missing or unfinished file has none."""
+    if path is None:
+        return TailPosition(), []
     try:
-        descriptor = os.open(tail_file(run), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return TailPosition(), []
     try:
@@ -126,8 +134,12 @@ def read_tail(run: Path, position: TailPosition) -> tuple[TailPosition, list[Blo
         return TailPosition(), []
     finally:
         os.close(descriptor)
-    blocks, read = _decode(content, label(tail_file(run)))
+    blocks, read = _decode(content, _label(path.parent.parent))
     return TailPosition(mark, offset + read), blocks
+
+
+def _label(run: Path) -> str:
+    return label(run / TAIL)
 
 
 def _blocks(rows: Sequence[Row], label: str) -> Iterator[bytes]:

@@ -15,9 +15,10 @@ from .added import check_added, read_added, stored_measures
 from .checkpoints import check_kept
 from .disk import DamageError
 from .layout import ADDED, CHECKPOINTS, CONFIG, MANIFEST, METRICS, STATE, PartFile, checkpoint_files, part_files
+from .lease import Lease
 from .lock import Lock, is_held
 from .manifest import read_description
-from .recovery import advice, go_back, last_complete, missing_kept, move_aside, read_saved, write_state
+from .recovery import advice, go_back, last_complete, missing_kept, read_saved, write_state
 from .state import State, read_state
 from .tags import verified_tags
 
@@ -92,7 +93,7 @@ def repair_run(path: Path, name_of: NameOf = lambda config, name: None) -> RunCh
     except OSError as error:
         raise StoreError(f"{path}: cannot be locked ({error})") from error
     try:
-        done = _repair(path)
+        done = _repair(path, lock.lease)
     except DamageError:
         return found
     finally:
@@ -149,7 +150,7 @@ def _damage(run: Path, stored: State | None) -> Iterator[StoreError]:
             yield error
 
 
-def _repair(run: Path) -> str:
+def _repair(run: Path, lease: Lease) -> str:
     """Repair a locked run and return what was done; DamageError, and nothing changed, if no checkpoint is complete."""
     try:
         stored: State | None = read_state(run)
@@ -162,17 +163,17 @@ def _repair(run: Path) -> str:
     lost = missing_kept(run, stored, complete)
     for file in checkpoint_files(run):
         if file.epoch <= complete.checkpoint.epoch and file != complete.checkpoint and not _reads(read_saved, file):
-            move_aside(run, file.path)
+            lease.move_aside(file.path)
             lost += [file.epoch] if file.kept else []
     gone = [name for name in (stored.added if stored else ()) if name not in stored_measures(run)]
     for measure in stored_measures(run):
         if not _reads(read_added, path := run / ADDED / f"{measure}.parquet"):
-            move_aside(run, path)
+            lease.move_aside(path)
             gone.append(measure)
     before = stored.epoch if stored else None
     if stored is None and os.path.lexists(run / STATE):
-        move_aside(run, run / STATE)
-    state = go_back(run, stored, complete)
+        lease.move_aside(run / STATE)
+    state = go_back(lease, stored, complete)
     if stored is None:
         done.append(
             f"its state is that of the checkpoint of epoch {state.epoch}, and training decides if it is finished"
@@ -183,7 +184,7 @@ def _repair(run: Path) -> str:
         done.append(f"without the kept checkpoint of epoch {', '.join(map(str, sorted(lost)))}")
     if gone:
         state = dataclasses.replace(state, added=[name for name in state.added if name not in gone])
-        write_state(run, state)
+        write_state(lease, state)
         done.append(f"without the added measure {', '.join(sorted(gone))}")
     return ", ".join(done) or "damaged files were moved aside"
 

@@ -6,9 +6,9 @@ import multiprocessing
 import os
 import signal
 import time
-from collections import Counter, deque
-from collections.abc import Sequence
-from contextlib import suppress
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -21,7 +21,10 @@ from ..worker import Outcome, Task, work
 from .base import Executor, executors
 
 RETRIES = 1
-"""How often a task is repeated whose process was killed."""
+"""How often a task is repeated whose process was killed, on another device if there is one."""
+FAILURES = 2
+"""Tasks in a row that fail on a device, after which it gets no more while another one works."""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @executors.register("local")
@@ -72,35 +75,46 @@ class Processes:
     def __init__(self, tasks: Sequence[Task], chunks: Sequence[Chunk], devices: Sequence[str]):
         self.tasks, self.chunks = tasks, chunks
         self.workers = [_Worker(device) for device in devices[: len(tasks)]]
+        for worker in self.workers:
+            worker.spawn()  # all of them before the first task is sent, which waits until its process has begun
         self.waiting = deque(range(len(tasks)))
         self.ended: dict[int, Outcome] = {}
-        self.killed: Counter[int] = Counter()
-        """How often the process of each task was killed."""
+        self.killed: dict[int, list[_Worker]] = defaultdict(list)
+        """The workers whose processes were killed with each task."""
         self.stopping = False
 
     def poll(self) -> bool:
         for worker in self.workers:
             number = worker.number
             if number is not None and worker.ended():
+                failed = worker.outcome is None or bool(worker.outcome["problem"])
+                worker.failures = worker.failures + 1 if failed else 0
                 if worker.outcome is not None:
                     self.ended[number] = worker.outcome
+                    if failed:
+                        worker.end()  # a GPU may be of no use to a process after an error
                 else:
-                    self.killed[number] += 1
-                    if not self._gave_up(number) and not self.stopping:
+                    self.killed[number].append(worker)
+                    if not self._gave_up(number):
                         self.waiting.appendleft(number)
-            if worker.number is None and not self.stopping and (chosen := self._next()) is not None:
+        for worker in () if self.stopping else self.workers:
+            if worker.number is None and (chosen := self._next(worker)) is not None:
+                self.waiting.remove(chosen)
                 worker.start(chosen, self.tasks[chosen])
         return any(worker.number is not None for worker in self.workers)
 
-    def _next(self) -> int | None:
+    def _next(self, worker: _Worker) -> int | None:
+        """The task that a worker begins; None if there is none for it now."""
+        able = [other for other in self.workers if other.failures < FAILURES] or self.workers
         for number in self.waiting:
-            if all(other in self.ended or self._gave_up(other) for other in self.chunks[number].after):
-                self.waiting.remove(number)
+            fresh = [other for other in able if other not in self.killed[number]] or able
+            before = self.chunks[number].after
+            if worker in fresh and all(other in self.ended or self._gave_up(other) for other in before):
                 return number
         return None
 
     def _gave_up(self, number: int) -> bool:
-        return self.killed[number] > RETRIES
+        return len(self.killed[number]) > RETRIES
 
     def outcomes(self) -> list[Outcome]:
         return [self.ended[number] for number in sorted(self.ended)]
@@ -130,17 +144,24 @@ class _Worker:
         self.number: int | None = None
         """The task that it trains."""
         self.outcome: Outcome | None = None
+        self.failures = 0
+        """Tasks in a row that failed."""
+
+    def spawn(self) -> None:
+        """Start the process. It sees its own GPU alone, as a task of a cluster does."""
+        context = multiprocessing.get_context("spawn")
+        self.connection, other = context.Pipe()
+        self.process = context.Process(target=_serve, args=(other,), daemon=True)
+        with _visible(self.device):
+            self.process.start()
+        other.close()
 
     def start(self, number: int, task: Task) -> None:
         if self.process is None:
-            context = multiprocessing.get_context("spawn")
-            self.connection, other = context.Pipe()
-            self.process = context.Process(target=_serve, args=(other,), daemon=True)
-            self.process.start()
-            other.close()
+            self.spawn()
         self.number, self.outcome = number, None
         with suppress(OSError):  # it has died; `ended` notices
-            self.connection.send({**task, "device": self.device})
+            self.connection.send({**task, "device": self.device.partition(":")[0]})
 
     def ended(self) -> bool:
         """Whether its task has ended; without an outcome if the process died."""
@@ -166,6 +187,24 @@ class _Worker:
             self.connection.close()  # an idle process ends when it is
             self.process.join()
             self.process = None
+
+
+@contextmanager
+def _visible(device: str) -> Iterator[None]:
+    """Processes that are started inside see only this GPU: `cuda:1` is the second one that this process sees."""
+    kind, _, index = device.partition(":")
+    if kind != "cuda" or not index:
+        yield
+        return
+    before = os.environ.get(VISIBLE)
+    os.environ[VISIBLE] = before.split(",")[int(index)].strip() if before else index
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VISIBLE]
+        else:
+            os.environ[VISIBLE] = before
 
 
 def _serve(connection: Connection) -> None:

@@ -70,11 +70,12 @@ class Ray(Executor):
         name = new_name()
         resources = {"num_cpus": self.cpus, "num_gpus": int(tasks[0]["device"] == "cuda"), "max_retries": self.retries}
         with self._connected() as ray:
+            # first: tasks that no record names could not be found again
+            save_record(runs, self, name, {f"{name}/{n}": chunk.ids for n, chunk in enumerate(chunks)})
             actor = ray.remote(Foreman).options(
                 name=name, namespace=NAMESPACE, lifetime="detached", num_cpus=0, max_restarts=-1
             )
             handle = actor.remote([dict(task) for task in tasks], [chunk.after for chunk in chunks], resources)
-            save_record(runs, self, name, {f"{name}/{n}": chunk.ids for n, chunk in enumerate(chunks)})
             try:
                 ray.get(handle.poll.remote())
             except ray.exceptions.RayError as error:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError
+from ...errors import ConfigError, nearest
 from ...settings import require
 from ..chunks import Chunk, cut
 from ..jobs import jobs_folder, new_name, save_record
@@ -33,6 +33,8 @@ PER_GPU, PER_CORE = 128, 4
 """Runs per task, unless set: on a GPU, and per core."""
 WAIT = 60
 """Seconds to wait for an answer of SLURM."""
+LATEST = 600.0
+"""Most seconds that a job takes to start this code."""
 PAUSE = 5.0
 """Seconds between two questions about the same jobs."""
 
@@ -100,6 +102,8 @@ class Slurm(Executor):
             if jobs:
                 ids = {job: chunks[number].ids for number, job in jobs.items()}
                 save_record(runs, self, name, ids, folder=str(folder))
+            else:
+                shutil.rmtree(folder, ignore_errors=True)  # tasks that were refused
         numbers = sorted({job.partition("_")[0] for job in jobs.values()}, key=int)
         shown = f"{len(tasks)} task{'s' * (len(tasks) > 1)} as SLURM job {', '.join(numbers)}"
         print(f"submitted {shown}; logs in {folder}", file=sys.stderr, flush=True)
@@ -159,8 +163,7 @@ class SlurmTask:
 
         for number in (signal.SIGUSR2, signal.SIGALRM):
             signal.signal(number, stop)
-        started = float(os.environ.get("SLURM_JOB_START_TIME", time.time()))
-        signal.setitimer(signal.ITIMER_REAL, max(1.0, started + self.seconds - time.time()))
+        signal.setitimer(signal.ITIMER_REAL, max(1.0, self.seconds - self._late()))
         array, place = os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
         job = f"{array}_{place}" if array else os.environ.get("SLURM_JOB_ID", "")
         outcome = work(self.task, job=job)
@@ -168,6 +171,12 @@ class SlurmTask:
         if asked and callable(requeue):
             requeue(signal.SIGUSR2, None)  # submitit's handler queues the job again, and exits
         return outcome
+
+    def _late(self) -> float:
+        """Seconds since SLURM started the job. Its clock is that of the controller: where the clock of this node cannot agree with
+        it, the job is taken to have started just now."""
+        late = time.time() - float(os.environ.get("SLURM_JOB_START_TIME") or time.time())
+        return late if 0 <= late <= min(LATEST, self.seconds / 2) else 0.0
 
     def checkpoint(self) -> Any:
         """For submitit: what the job runs when it is queued again. The runs themselves are in the store."""
@@ -271,12 +280,18 @@ def _refusal(text: str, place: Slurm) -> ConfigError:
     for name in ("partition", "account", "qos", "constraint", "memory", "gpus", "cpus", "time"):
         value = getattr(place, name)
         if value and re.search(rf"\b{'features?' if name == 'constraint' else name}\b", reason, re.IGNORECASE):
-            return ConfigError(f"slurm.{name}", f"{value!r} was refused: {reason}")
+            hint = f". {nearest(value, _partitions())}" if name == "partition" else ""
+            return ConfigError(f"slurm.{name}", f"{value!r} was refused: {reason}{hint}")
     return ConfigError("--on", f"SLURM refused the job: {reason}")
 
 
+def _partitions() -> list[str]:
+    return sorted(set(_call(["sinfo", "--noheader", "--format=%R"]).split()))
+
+
 def _reason(text: str) -> str:
-    """What a command of SLURM complains about: the last of its errors, without its own name."""
-    found = re.findall(r"(?:sbatch|squeue|scancel): (?:fatal|error): ([^\n]+)", text)
+    """What a command of SLURM complains about: its first error, or the one that ended it, without its own name."""
+    found = re.findall(r"(?:sbatch|squeue|scancel|sinfo): (fatal|error): ([^\n]+)", text)
+    lines = [line for kind, line in found if kind == "fatal"] + [line for _, line in found]
     words = [line for line in text.splitlines() if line.strip()]
-    return (found[0] if found else words[-1] if words else "no reason given").strip()[:200]
+    return (lines[0] if lines else words[-1] if words else "no reason given").strip()[:200]

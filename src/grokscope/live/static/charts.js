@@ -71,8 +71,10 @@ class Chart {
     if (shape !== this.shape || !this.plot) {
       this.shape = shape;
       this.kinds = kinds;
+      const { left = -1, top = -1 } = this.plot?.cursor ?? {};
       this.plot?.destroy();
       this.plot = new uPlot(this.options(kinds, linear, selected), data, this.holder);
+      if (left >= 0) this.plot.setCursor({ left, top }); // the pointer has not moved
     } else {
       this.plot.setData(data);
     }

@@ -1,13 +1,12 @@
 """Times of the race, collected for every run: in steps, so that batches and full batches compare.
 
-A run of the method `search` only carries settings: the search under its splits, seed and folder is made here, and the steps of all
-candidates count.
+A run of the method `search` only carries settings: the search under its splits, seed and folder is made before the results are
+collected (`grokscope race`) or here (`grokscope reproduce`), and the steps of all candidates count.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from ...experiments.collected import Finished, collected
 from ...launch.local import train_all
 from ...race.methods.search import Search
 from ...race.together import together
+from ...race.tuning import StoppedError
 from ...run import StoredRun
 from ...searching import SearchSettings, Tournament, search
 from ...searching.api import quiet_stages
@@ -45,26 +45,43 @@ def race_settings(config: RunConfig) -> SearchSettings:
     return own.with_values({"schedule.first": half}) if late else own
 
 
-@functools.lru_cache(maxsize=8)
-def tournaments_of(configs: tuple[RunConfig, ...], runs: str, device: str) -> dict[int, Tournament]:
-    """The searches of several seeds, side by side; what is stored of them is not trained again."""
+def searches_of(stored: Iterable[RunInfo]) -> tuple[RunConfig, ...]:
+    """The configurations of the searches that some of these runs stand for."""
+    every = [read_stored(info.config, info.id) for info in sorted(stored, key=lambda info: info.id)]
+    return tuple(replace(config, exact=False, stop=Stop(extend=1.0)) for config in every if is_search(config))
+
+
+_tournaments: dict[tuple[tuple[RunConfig, ...], str], dict[int, Tournament]] = {}
+"""Searches made by this process, by their configurations and folder of runs."""
+
+
+def tournaments_of(configs: tuple[RunConfig, ...], runs: str, train: Train) -> dict[int, Tournament]:
+    """The searches of several seeds, by seed, made side by side; what is stored of them is not trained again."""
+    key = (configs, runs)
+    if key not in _tournaments:
+
+        def task(config: RunConfig) -> Callable[[Train], Tournament]:
+            return lambda train: search(config, settings=race_settings(config), runs=runs, train=train)
+
+        found = together([task(config) for config in configs], train)
+        if any(one.winner is None for one in found):  # what was trained is saved, and the same command continues it
+            raise StoppedError
+        _tournaments[key] = {config.seed: one for config, one in zip(configs, found, strict=True)}
+    return _tournaments[key]
+
+
+def _searched(run: Finished) -> Tournament:
+    """The search of a run's seed. Those of all seeds of the experiment are made at once, if they were not before."""
+    runs = str(run.info.path.parent)
+    device = "cuda" if "gpu" in last_numerics(run.info.manifest) else "cpu"
 
     def train(own: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
         return train_all(own, runs=runs, device=device, notify=quiet_stages)
 
-    def task(config: RunConfig) -> Callable[[Train], Tournament]:
-        return lambda train: search(config, settings=race_settings(config), runs=runs, device=device, train=train)
-
-    found = together([task(config) for config in configs], train)
-    return {config.seed: one for config, one in zip(configs, found, strict=True)}
-
-
-def _searched(run: Finished) -> Tournament:
-    """The search of a run's seed. Those of all seeds of the experiment are made at once."""
-    every = [read_stored(info.config, info.id) for info in run.others.values()]
-    plain = tuple(replace(config, exact=False, stop=Stop(extend=1.0)) for config in every if is_search(config))
-    device = "cuda" if "gpu" in last_numerics(run.info.manifest) else "cpu"
-    return tournaments_of(plain, str(run.info.path.parent), device)[run.config.seed]
+    try:
+        return tournaments_of(searches_of(run.others.values()), runs, train)[run.config.seed]
+    except StoppedError:
+        raise KeyboardInterrupt from None
 
 
 def _rows(run: Finished) -> tuple[pd.DataFrame, int]:
@@ -73,8 +90,7 @@ def _rows(run: Finished) -> tuple[pd.DataFrame, int]:
     if not is_search(run.config):
         return run.metrics, 0
     found = _searched(run)
-    if found.winner is None:  # what was trained of the search is saved, and the same command continues it
-        raise KeyboardInterrupt
+    assert found.winner is not None
     entry = found.entries[found.winner]
     rows = read_metrics(StoredRun.find(run.info.path.parent, entry.run).info).to_pandas()
     return rows, found.run_steps - entry.run_steps

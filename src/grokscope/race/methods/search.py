@@ -22,7 +22,7 @@ class Search(Method):
         "stop.accuracy": 1e-6,
         "stop.window": 0,
     }
-    """The run only carries the settings and stops at its first evaluation: the search is made when results are collected. A tenth
+    """The run only carries the settings and stops at its first evaluation: the search is made after it. A tenth
     and a twentieth of the training examples are set aside, so that its candidates train on fewer."""
     space: ClassVar[Space] = {}
     inherits = "adamw"
