@@ -1,0 +1,112 @@
+"""The numbers that a figure of matplotlib shows, as CSV: one row per point, with its panel and series."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedFormatter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+HEADER = ("panel", "x label", "y label", "series", "x", "y", "low", "high")
+MOST_CELLS = 20_000
+"""Cells of images per figure; later images are left out and the last row says so."""
+Row = tuple[str, Any, Any, Any, Any]
+"""Series, x, y, low, high."""
+
+
+def figure_csv(figure: Figure) -> str:
+    """Lines, bands, dots, bars and images of all panels. Marks that are not in the units of the data are left out."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(HEADER)
+    cells = 0
+    for number, ax in enumerate(figure.axes):
+        if not ax.get_visible():
+            continue
+        panel = _title(ax) or f"panel {number + 1}"
+        labels = (panel, ax.get_xlabel(), ax.get_ylabel())
+        for series, *numbers in (*_lines(ax), *_collections(ax), *_bars(ax)):
+            writer.writerow((*labels, series, *map(_shown, numbers)))
+        for place, image in enumerate(ax.images):
+            values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
+            cells += values.size
+            if values.ndim == 2 and cells <= MOST_CELLS:
+                for (row, column), value in np.ndenumerate(values):
+                    writer.writerow((*labels, f"image {place + 1}, value at column x, row y", column, row, _shown(value)))
+    if cells > MOST_CELLS:
+        writer.writerow((f"images of more than {MOST_CELLS} cells are left out",))
+    return sink.getvalue()
+
+
+def _title(ax: Axes) -> str:
+    return " ".join(next((t for where in ("left", "center", "right") if (t := ax.get_title(loc=where))), "").split())
+
+
+def _in_data(artist: Any, ax: Axes) -> bool:
+    return all(artist.get_transform().contains_branch_seperately(ax.transData))
+
+
+def _name(artist: Any, otherwise: str) -> str:
+    label = str(artist.get_label())
+    return artist.get_gid() or otherwise if label.startswith("_") or not label else label
+
+
+def _lines(ax: Axes) -> Iterator[Row]:
+    for number, line in enumerate(ax.lines):
+        if not _in_data(line, ax):
+            continue
+        name = _name(line, f"line {number + 1}")
+        for x, y in zip(line.get_xdata(orig=False), line.get_ydata(orig=False), strict=True):
+            if np.isfinite(x) and np.isfinite(y):
+                yield name, _category(ax.xaxis, x), _category(ax.yaxis, y), "", ""
+
+
+def _collections(ax: Axes) -> Iterator[Row]:
+    for number, drawn in enumerate(ax.collections):
+        name = _name(drawn, f"{'dots' if isinstance(drawn, PathCollection) else 'area'} {number + 1}")
+        if isinstance(drawn, PathCollection):
+            for x, y in np.ma.filled(drawn.get_offsets().astype(float), np.nan):
+                yield name, _category(ax.xaxis, x), _category(ax.yaxis, y), "", ""
+        elif isinstance(drawn, LineCollection) and _in_data(drawn, ax):
+            for segment in drawn.get_segments():
+                (x, low), (_, high) = segment[0], segment[-1]
+                yield name, _category(ax.xaxis, x), _category(ax.yaxis, (low + high) / 2), low, high
+        elif isinstance(drawn, PolyCollection) and _in_data(drawn, ax):
+            for path in drawn.get_paths():
+                points = path.vertices[np.isfinite(path.vertices).all(1)]
+                for x in np.unique(points[:, 0]):
+                    own = points[points[:, 0] == x, 1]
+                    yield name, x, "", own.min(), own.max()
+
+
+def _bars(ax: Axes) -> Iterator[Row]:
+    for patch in ax.patches:
+        if isinstance(patch, Rectangle) and _in_data(patch, ax):
+            x, low = patch.get_x() + patch.get_width() / 2, patch.get_y()
+            yield _name(patch, "bar"), _category(ax.xaxis, x), low + patch.get_height(), low, low + patch.get_height()
+
+
+def _category(axis: Axis, value: float) -> Any:
+    """The label of a value on an axis of names, e.g. of an arm; the value itself on an axis of numbers."""
+    formatter = axis.get_major_formatter()
+    if isinstance(formatter, FixedFormatter):
+        places = np.asarray(axis.get_ticklocs())
+        if len(places):
+            nearest = int(np.abs(places - value).argmin())
+            if nearest < len(formatter.seq):
+                return " ".join(str(formatter.seq[nearest]).split())
+    return value
+
+
+def _shown(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, (float, np.floating, np.integer)) else value

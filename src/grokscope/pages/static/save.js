@@ -1,0 +1,79 @@
+// Downloads: a picture as SVG, its data as CSV; and a larger view.
+const announce = text => { document.getElementById("status").textContent = text; };
+
+function save(name, kind, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: kind }));
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  announce(`Saved ${name}`);
+}
+
+const quoted = cell => (/[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+const toCsv = rows => rows.map(row => row.map(cell => quoted(String(cell ?? ""))).join(",")).join("\r\n") + "\r\n";
+
+async function unpacked(packed) {
+  const bytes = Uint8Array.from(atob(packed), letter => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}
+
+function button(text, label, act) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = text;
+  made.setAttribute("aria-label", label);
+  made.addEventListener("click", act);
+  return made;
+}
+
+function enlarge(figure, title) {
+  const shown = figure.querySelector(".picture > svg, .picture > img").cloneNode(true);
+  const dialog = document.createElement("dialog");
+  dialog.setAttribute("aria-label", title);
+  const frame = document.createElement("div");
+  frame.className = "picture";
+  frame.tabIndex = 0;
+  const natural = parseFloat(shown.getAttribute("width"));
+  let scale = Math.max(1, (0.94 * innerWidth) / natural);
+  const fit = () => { shown.style.width = `${Math.round(natural * scale)}px`; };
+  const zoom = factor => { scale = Math.min(12, Math.max(0.3, scale * factor)); fit(); };
+  const bar = document.createElement("div");
+  bar.className = "tools";
+  bar.append(button("Close", "Close", () => dialog.close()), button("+", "Larger", () => zoom(1.4)), button("−", "Smaller", () => zoom(1 / 1.4)));
+  frame.append(shown);
+  dialog.append(bar, frame);
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("keydown", event => {
+    if (event.key === "+") zoom(1.4);
+    if (event.key === "-") zoom(1 / 1.4);
+  });
+  document.body.append(dialog);
+  fit();
+  dialog.showModal();
+}
+
+for (const figure of document.querySelectorAll("figure.picture-of")) {
+  const title = figure.querySelector("h3, h4").lastChild.textContent.trim();
+  const name = figure.id.replace(/[^\w-]+/g, "-");
+  const tools = figure.querySelector(".tools");
+  const drawing = figure.querySelector(".picture > svg");
+  if (!figure.querySelector(".chart") && figure.querySelector(".picture > svg, .picture > img")) {
+    tools.append(button("Enlarge", `Enlarge ${title}`, () => enlarge(figure, title)));
+  }
+  if (drawing) {
+    tools.append(button("SVG", `Download ${title} as SVG`, () => {
+      save(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(drawing));
+    }));
+  }
+  if (figure.dataset.csv) {
+    tools.append(button("CSV", `Download the data of ${title} as CSV`, async () => {
+      save(`${name}.csv`, "text/csv", await unpacked(figure.dataset.csv));
+    }));
+  }
+}
+
+globalThis.pages = { announce, button, save, toCsv, darkColours: DARK };
