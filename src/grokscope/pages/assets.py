@@ -25,7 +25,8 @@ DARK_COLOURS = {
     "#dddddd": "#363b42",
     "#e6e8eb": "#2d3238",
     "#ffffff": "#1b1e22",
-    "#0072b2": "#4db0ee",
+    "#0072b2": "#2b95d6",
+    "#56b4e9": "#9fd8f7",
     "#009e73": "#2fc79b",
     "#d55e00": "#ff8a3d",
     "#cc79a7": "#e39bc3",
@@ -34,6 +35,9 @@ DARK_COLOURS = {
     "#e6cde6": "#5d3f63",
     "#c5e8cf": "#2b5c3c",
     "#e0e0e0": "#4a4e54",
+    "#bdbdbd": "#6b7178",
+    "#d6d6d6": "#565b61",
+    "#fff3b0": "#b3a55c",
 }
 """Pictures are drawn for white paper. On a dark screen ink and paper change places, and the dark colours of the palette and the
 pale ones of the phases are replaced; other colours stay."""
