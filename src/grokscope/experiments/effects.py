@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 WIDTH, EDGE = 240, 8
 """Size of the picture of one row, and the space left at its ends, in pixels."""
@@ -15,6 +15,9 @@ RATIOS = re.compile(r"ratio|largest measured/bound|τ_grok|median of")
 """Names of effects that are ratios: drawn on a log scale, no effect is 1."""
 DIFFERENCES = re.compile(r"^(difference|mean of gain|Spearman|mean of rank correlation|mean of log10 change)")
 """Names of effects for which no effect is 0."""
+ASKED = re.compile(r"\basked (-?[\d.]+) to (-?[\d.]+)")
+"""The range that a statement asks for, as rules about ranges report it."""
+Range = tuple[float, float]
 
 
 class EffectAxis(NamedTuple):
@@ -32,15 +35,25 @@ class EffectAxis(NamedTuple):
         return EDGE + (WIDTH - 2 * EDGE) * min(1.0, max(0.0, (own - low) / (high - low)))
 
 
-def effect_axis(effects: Sequence[Mapping[str, Any]]) -> EffectAxis | None:
-    """A scale on which all of them fit, with the line of no effect; None where nothing is known. The effects have one name."""
+def asked_range(measured: str) -> Range | None:
+    """The range that a case asks for, if any."""
+    found = ASKED.search(measured)
+    return (float(found[1]), float(found[2].rstrip("."))) if found else None
+
+
+def effect_axis(effects: Sequence[Mapping[str, Any]], asked: Sequence[Range] = ()) -> EffectAxis | None:
+    """A scale on which all of them fit, with the line of no effect and the nearer ends of the ranges that are asked for; None where
+    nothing is known. The effects have one name."""
     if not effects:
         return None
     name = effects[0]["name"]
     known = [e[end] for e in effects for end in ("low", "value", "high") if e[end] is not None]
+    if known:
+        centre = sorted(known)[len(known) // 2]
+        known += [min(own, key=lambda end: abs(end - centre)) for own in asked]
     log = bool(RATIOS.search(name)) and all(x > 0 for x in known)
     none = 1.0 if log else 0.0 if DIFFERENCES.search(name) else None
-    known = known + [none] if none is not None else known
+    known += [none] if none is not None else []
     if len(known) < 2:
         return None
     low, high = min(known), max(known)
@@ -53,9 +66,13 @@ def effect_axis(effects: Sequence[Mapping[str, Any]]) -> EffectAxis | None:
     return EffectAxis(low - room, high + room, False, none)
 
 
-def effect_svg(effect: Mapping[str, Any], axis: EffectAxis) -> Markup:
-    """The interval as a line, the value as a dot, the line of no effect; an arrow where an end is not bounded."""
+def effect_svg(effect: Mapping[str, Any], axis: EffectAxis, asked: Range | None = None) -> Markup:
+    """The interval as a line, the value as a dot, the line of no effect, the range that is asked for; an arrow where an end of the
+    interval is not bounded. The numbers stand beside it as text."""
     parts = []
+    if asked is not None and not axis.log:
+        from_, to = (axis.place(end) for end in asked)
+        parts.append(f'<path class="asked" d="M{from_:.1f} 0H{to:.1f}v18H{from_:.1f}z"/>')
     if axis.none is not None:
         x = axis.place(axis.none)
         parts.append(f'<path class="none" d="M{x:.1f} 0v18"/>')
@@ -69,8 +86,7 @@ def effect_svg(effect: Mapping[str, Any], axis: EffectAxis) -> Markup:
         parts.append(f'<path class="range" d="m{WIDTH - 6} 5 4 4-4 4"/>')
     if value is not None:
         parts.append(f'<circle cx="{axis.place(value):.1f}" cy="9" r="4"/>')
-    words = escape(effect["text"]) + ("" if axis.none is None else f"; no effect is {axis.none:g}")
-    return Markup(f'<svg class="effect" viewBox="0 0 {WIDTH} 18" role="img" aria-label="{words}">{"".join(parts)}</svg>')
+    return Markup(f'<svg class="effect" viewBox="0 0 {WIDTH} 18" aria-hidden="true">{"".join(parts)}</svg>')
 
 
 def axis_svg(axis: EffectAxis) -> Markup:

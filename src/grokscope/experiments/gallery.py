@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from ..figures import outcomes
-from ..pages import environment, figure_csv, figure_svg
+from ..pages import environment, figure_data, figure_svg
 from ..report import Picture
 from ..store.results import Results
-from .base import PAPERS, VERDICTS, Experiment
-from .cards import MARKS, card
+from .base import VERDICTS, Experiment
+from .cards import card, counts_table, ledger_row, paper_title
 from .clauses import KEY
 from .collect import curves_from
 from .drawing import drawn_pictures
@@ -46,8 +45,6 @@ class ShownPaper(NamedTuple):
 
 def gallery(ledger: Ledger, rows: Sequence[dict[str, Any]], command: str) -> str:
     """The page as HTML; `rows` are the ledger's."""
-    templates = environment()
-    templates.filters["short"] = lambda value: "" if value is None else f"{value:.2g}"
     papers: dict[str, ShownPaper] = {}
     for experiment, results in ledger.found:
         paper = papers.setdefault(experiment.paper, ShownPaper(experiment.paper, paper_title(experiment.paper), []))
@@ -61,35 +58,19 @@ def gallery(ledger: Ledger, rows: Sequence[dict[str, Any]], command: str) -> str
                 list(_pictures(experiment, results)),
             )
         )
-    return templates.get_template("experiments/gallery.html.j2").render(
+    return environment().get_template("experiments/gallery.html.j2").render(
         title=TITLE,
         summary=ledger.summary(),
         counts=Markup(counts_table(rows)),
-        rows=rows,
+        ledger=[Markup(ledger_row(row)) for row in rows],
         papers=list(papers.values()),
         verdicts=VERDICTS,
-        marks=MARKS,
-        order={verdict: number for number, verdict in enumerate(VERDICTS)},
         key=KEY.replace("`", "").replace("*", ""),
         command=command,
         charts=False,
         more_styles=["cards.css"],
         more_scripts=["filter.js"],
     )
-
-
-def paper_title(name: str) -> str:
-    """structural-inference → Structural inference"""
-    return name.replace("-", " ").capitalize()
-
-
-def counts_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Verdicts by paper, as HTML. A page that contains it counts the claims as the ledger does."""
-    names = sorted({row["paper"] for row in rows}, key=lambda name: (PAPERS.index(name) if name in PAPERS else 9, name))
-    counted = [(name, paper_title(name), Counter(r["verdict"] for r in rows if r["paper"] == name)) for name in names]
-    counted.append(("", "All", Counter(row["verdict"] for row in rows)))
-    template = environment().get_template("experiments/counts.html.j2")
-    return template.render(counted=counted, verdicts=VERDICTS, marks=MARKS)
 
 
 def _pictures(experiment: Experiment, results: Results) -> Iterator[Picture]:
@@ -108,5 +89,6 @@ def _pictures(experiment: Experiment, results: Results) -> Iterator[Picture]:
             width=width,
             height=height,
             svg=figure_svg(drawn.figure),
-            csv=figure_csv(drawn.figure),
+            data=figure_data(drawn.figure),
+            lazy=True,
         )

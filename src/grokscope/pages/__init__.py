@@ -6,8 +6,8 @@ A page is one HTML file. Styles, scripts, pictures and their data are inside; it
 from .assets import environment
 from .chart import Chart, Line, Panel, Strip
 from .chart_svg import chart_svg
-from .drawn_data import figure_csv
+from .drawn_data import figure_data
 from .figure_svg import figure_svg
 from .slim import slim
 
-__all__ = ["Chart", "Line", "Panel", "Strip", "chart_svg", "environment", "figure_csv", "figure_svg", "slim"]
+__all__ = ["Chart", "Line", "Panel", "Strip", "chart_svg", "environment", "figure_data", "figure_svg", "slim"]

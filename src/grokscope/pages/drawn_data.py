@@ -1,10 +1,10 @@
-"""The numbers that a figure of matplotlib shows, as CSV: one row per point, with its panel and series."""
+"""The numbers that a figure of matplotlib shows, by panel and series; a page saves them as CSV."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-HEADER = ("panel", "x label", "y label", "series", "x", "y", "low", "high")
 MOST_CELLS = 20_000
-"""Cells of images per figure; later images are left out and the last row says so."""
+"""Cells of images per figure; later images are left out."""
+DIGITS = 4
+"""Significant digits: more than a picture shows."""
 Row = tuple[str, Any, Any, Any, Any]
 """Series, x, y, low, high."""
 
 
-def figure_csv(figure: Figure) -> str:
-    """Lines, bands, dots, bars and images of all panels. Marks that are not in the units of the data are left out."""
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(HEADER)
+def figure_data(figure: Figure) -> list[dict[str, Any]]:
+    """Lines, bands, dots, bars and images of all panels, one entry per series: its panel, the labels of the axes, its name, and the
+    columns x, y, low and high that it has. Marks that are not in the units of the data are left out."""
+    found: list[dict[str, Any]] = []
     cells = 0
     for number, ax in enumerate(figure.axes):
         if not ax.get_visible():
             continue
-        panel = _title(ax) or f"panel {number + 1}"
-        labels = (panel, ax.get_xlabel(), ax.get_ylabel())
-        for series, *numbers in (*_lines(ax), *_collections(ax), *_bars(ax)):
-            writer.writerow((*labels, series, *map(_shown, numbers)))
+        about = {"panel": _title(ax) or f"panel {number + 1}", "x label": ax.get_xlabel(), "y label": ax.get_ylabel()}
+        for name, rows in groupby((*_lines(ax), *_collections(ax), *_bars(ax)), key=itemgetter(0)):
+            columns = zip(*((x, y, low, high) for _, x, y, low, high in rows), strict=True)
+            named = {n: [_short(v) for v in own] for n, own in zip(("x", "y", "low", "high"), columns, strict=True)}
+            found.append({**about, "series": name, **{n: own for n, own in named.items() if any(v != "" for v in own)}})
         for place, image in enumerate(ax.images):
             values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
             cells += values.size
             if values.ndim == 2 and cells <= MOST_CELLS:
-                for (row, column), value in np.ndenumerate(values):
-                    writer.writerow((*labels, f"image {place + 1}, value at column x, row y", column, row, _shown(value)))
-    if cells > MOST_CELLS:
-        writer.writerow((f"images of more than {MOST_CELLS} cells are left out",))
-    return sink.getvalue()
+                y, x = (axis.ravel().tolist() for axis in np.indices(values.shape))
+                own = {"x": x, "y": y, "value": [_short(v) for v in values.ravel().tolist()]}
+                found.append({**about, "series": f"image {place + 1}", **own})
+    return found
 
 
 def _title(ax: Axes) -> str:
@@ -108,5 +108,11 @@ def _category(axis: Axis, value: float) -> Any:
     return value
 
 
-def _shown(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, (float, np.floating, np.integer)) else value
+def _short(value: Any) -> Any:
+    """A number with few digits, whole where it is whole; names as they are, "" for what is missing."""
+    if isinstance(value, str):
+        return value
+    if not np.isfinite(value):
+        return ""
+    short = float(f"{value:.{max(DIGITS, len(str(int(abs(value)))))}g}")
+    return int(short) if short == int(short) else short

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from collections import Counter
 from itertools import count
 
 import numpy as np
@@ -21,6 +22,10 @@ TOLERANCE = 0.3
 FONT = re.compile(r"font: (?:(\w+) )?(?:(\w+) )?([\d.]+)px [^;]*")
 NEVER = {"stroke-dashoffset": "0", "stroke-linejoin": "round", "stroke-miterlimit": "", "white-space": "pre"}
 """Properties that are dropped where they have this value (any, if empty)."""
+FURNITURE = ("#dddddd", "#444444")
+"""Colours of the grid and of axes with their ticks, in the style of our figures."""
+PAINT = ("fill", "stroke", "fill-opacity", "stroke-opacity", "opacity", "stroke-width", "stroke-linecap", "stroke-dasharray")
+MOVE = re.compile(r"m(-?[\d.]+) ?(-?[\d.]+)")
 
 
 def slim(svg: str, prefix: str) -> str:
@@ -29,15 +34,17 @@ def slim(svg: str, prefix: str) -> str:
     root = ET.fromstring(svg[svg.index("<svg") :])
     _drop(root)
     _attributes(root)
+    _expand(root)
     _unwrap(root)
     _merge(root)
+    _gather(root)
     _rename(root, prefix)
     box = root.get("viewBox") or ""
     root.attrib = {"viewBox": box, "stroke-linejoin": "round", "font-family": "DejaVu Sans, Verdana, sans-serif"}
     text = ET.tostring(root, encoding="unicode")
     text = re.sub(r' xmlns:?\w*="[^"]*"', "", text)
     text = re.sub(r"(</?)ns\d+:", r"\1", text)
-    return re.sub(r"\bns\d+:href=", "href=", text)
+    return re.sub(r"\bns\d+:href=", "href=", text).replace(" />", "/>")
 
 
 def _drop(root: ET.Element) -> None:
@@ -73,6 +80,8 @@ def _attributes(root: ET.Element) -> None:
             element.set(name, _numbers(value.removesuffix("px")))
         if element.get("d"):
             element.set("d", short_path(element.get("d", "")))
+        if element.get("transform", "").startswith("rotate(-0 "):
+            del element.attrib["transform"]
         for name in ("x", "y", "transform", "width", "height"):
             if element.get(name) and element is not root:
                 element.set(name, _numbers(element.get(name, "")))
@@ -161,6 +170,63 @@ def simplified(points: NDArray[np.float64], tolerance: float = TOLERANCE) -> NDA
     return points[keep]
 
 
+def _expand(root: ET.Element) -> None:
+    """Marks that are simple polylines, such as ticks, and areas that are drawn once take the place of the references to them."""
+    defined = {path.get("id"): path for path in root.iter(f"{SVG}path") if path.get("id")}
+    uses = list(root.iter(f"{SVG}use"))
+    times = Counter(use.get(LINK, "")[1:] for use in uses)
+    for use in uses:
+        path = defined.get(use.get(LINK, "")[1:])
+        if path is None or not set(use.attrib) <= {LINK, "x", "y", *PAINT}:
+            continue
+        d = path.get("d", "")
+        start = MOVE.match(d)
+        if start is None or d.count("m") > 1 or (len(d) > 24 and times[path.get("id", "")] > 1):
+            continue
+        x, y = (float(start[1 + n]) + float(use.get("xy"[n], 0)) for n in (0, 1))
+        own = {name: value for name, value in {**use.attrib, **path.attrib}.items() if name in PAINT}
+        if "z" not in d and d.count("l") == 1 and len(d[start.end() :].replace("-", " ").split()) <= 2:
+            own["fill"] = "none"
+        use.tag, use.attrib = f"{SVG}path", own
+        use.set("d", f"m{_pair(round(10 * x), round(10 * y))}{d[start.end() :]}")
+    referred = {use.get(LINK, "")[1:] for use in root.iter(f"{SVG}use")}
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag == f"{SVG}defs":
+                for inner in list(child):
+                    if inner.tag == f"{SVG}path" and inner.get("id") not in referred:
+                        child.remove(inner)
+                if not len(child):
+                    parent.remove(child)
+
+
+def _gather(parent: ET.Element) -> None:
+    """Neighbouring marks of one style get a group that has the style."""
+    for child in list(parent):
+        _gather(child)
+    groups: list[list[ET.Element]] = []
+    for child in list(parent):
+        style = {name: value for name, value in child.attrib.items() if name not in ("x", "y", LINK)}
+        if child.tag != f"{SVG}use":
+            groups.append([])
+        elif groups and groups[-1] and _style(groups[-1][0]) == style:
+            groups[-1].append(child)
+        else:
+            groups.append([child])
+    for group in groups:
+        if len(group) > 1:
+            made = ET.Element(f"{SVG}g", _style(group[0]))
+            parent.insert(list(parent).index(group[0]), made)
+            for use in group:
+                parent.remove(use)
+                use.attrib = {name: value for name, value in use.attrib.items() if name in ("x", "y", LINK)}
+                made.append(use)
+
+
+def _style(element: ET.Element) -> dict[str, str]:
+    return {name: value for name, value in element.attrib.items() if name not in ("x", "y", "d", "id", LINK)}
+
+
 def _unwrap(parent: ET.Element) -> None:
     """Groups that only have an id give way to their content."""
     for child in list(parent):
@@ -173,19 +239,26 @@ def _unwrap(parent: ET.Element) -> None:
 
 
 def _merge(parent: ET.Element) -> None:
-    """Neighbouring lines of one style become one path."""
+    """Neighbouring lines of one style become one path; grid and ticks also across the text between them."""
     for child in list(parent):
         _merge(child)
     before: ET.Element | None = None
+    furniture: list[ET.Element] = []
     for child in list(parent):
-        style = {name: value for name, value in child.attrib.items() if name not in ("d", "id")}
-        joins = child.tag == f"{SVG}path" and style.get("fill") == "none" and "marker" not in style
-        if joins and before is not None and style == {k: v for k, v in before.attrib.items() if k not in ("d", "id")}:
+        style = _style(child)
+        joins = child.tag == f"{SVG}path" and style.get("fill") == "none"
+        is_furniture = joins and style.get("stroke") in FURNITURE
+        found = next((one for one in furniture if is_furniture and _style(one) == style), before if joins else None)
+        if found is not None and _style(found) == style:
             # a relative move after a path starts at its end, so the first move of a joined path is written as absolute
-            before.set("d", before.get("d", "") + "M" + child.get("d", "")[1:])
+            found.set("d", found.get("d", "") + "M" + child.get("d", "")[1:])
             parent.remove(child)
-        else:
-            before = child if joins else None
+            continue
+        before = child if joins else None
+        if is_furniture:
+            furniture.append(child)
+        elif child.tag != f"{SVG}text":
+            furniture = []
 
 
 def _rename(root: ET.Element, prefix: str) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import re
+import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
+from zlib import crc32
 
 from markupsafe import Markup
 
 from ..errors import ConfigError
 from ..figures import FigureSpec, RunCurves, figures, outcomes, to_png, to_svg
-from ..pages import Chart, chart_svg, figure_csv, figure_svg, slim
+from ..pages import Chart, chart_svg, figure_data, figure_svg, slim
 from .charts import chart_of
 
 PIXELS = 125
@@ -50,8 +52,10 @@ class Picture:
     """Curves that a page shows as an interactive chart, in place of the SVG."""
     chart_caption: str = ""
     """What to look at in the chart."""
-    csv: str = ""
-    """The numbers that the picture shows. Those of a chart are in the page anyway."""
+    data: Sequence[Mapping[str, Any]] = ()
+    """The numbers that the picture shows, as `figure_data` gives them. Those of a chart are in the page anyway."""
+    lazy: bool = False
+    """Whether a page holds the SVG compressed and unpacks it when it comes into view: for pages with many pictures."""
 
     @property
     def anchor(self) -> str:
@@ -65,8 +69,13 @@ class Picture:
 
     @property
     def packed(self) -> str:
-        """The numbers for the download, compressed."""
-        return b64encode(gzip.compress(self.csv.encode(), 9, mtime=0)).decode()
+        """The numbers for the download, compressed; empty if there are none."""
+        return _packed(json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)) if self.data else ""
+
+    @property
+    def packed_element(self) -> str:
+        """The still picture, compressed."""
+        return _packed(self.element)
 
     @property
     def element(self) -> Markup:
@@ -74,7 +83,7 @@ class Picture:
         if self.small:
             source = f"data:image/webp;base64,{b64encode(self.small).decode()}"
             return Markup(f'<img src="{source}" alt="{escape(self.alt)}" {self._size}>')
-        drawn = chart_svg(self.chart) if self.chart else slim(self.svg, re.sub(r"\W+", "-", self.name))
+        drawn = chart_svg(self.chart) if self.chart else slim(self.svg, f"p{crc32(self.name.encode()):x}")
         size = "" if self.chart else f" {self._size}"
         return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(self.alt)}"{size}', 1))
 
@@ -82,6 +91,10 @@ class Picture:
     def _size(self) -> str:
         width, height = (round(side * PIXELS) for side in (self.width, self.height))
         return f'width="{width}" height="{height}" style="min-width: {round(self.width * NARROWEST)}px"'
+
+
+def _packed(text: str) -> str:
+    return b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
 def standard_pictures(
@@ -168,5 +181,5 @@ def picture_of(
         png=to_png(figure) if png else b"",
         chart=chart,
         chart_caption=caption,
-        csv="" if chart else figure_csv(figure),
+        data=() if chart else figure_data(figure),
     )

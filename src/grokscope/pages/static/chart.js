@@ -216,7 +216,7 @@ class Charts {
       for (const line of lines) {
         line.y.forEach((y, at) => { if (y !== null) rows.push([line.panel, line.arm, line.kind, this.data.x[at], y, line.low?.[at], line.high?.[at]]); });
       }
-      pages.save(`${figure.id.replace(/[^\w-]+/g, "-")}.csv`, "text/csv", pages.toCsv(rows));
+      pages.save(`${figure.id.replace(/^picture-/, "")}.csv`, "text/csv", pages.toCsv(rows));
     }));
   }
 

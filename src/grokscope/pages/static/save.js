@@ -30,8 +30,8 @@ function button(text, label, act) {
   return made;
 }
 
-function enlarge(figure, title) {
-  const shown = figure.querySelector(".picture > svg, .picture > img").cloneNode(true);
+function enlarge(picture, title) {
+  const shown = picture.cloneNode(true);
   const dialog = document.createElement("dialog");
   dialog.setAttribute("aria-label", title);
   const frame = document.createElement("div");
@@ -56,22 +56,57 @@ function enlarge(figure, title) {
   dialog.showModal();
 }
 
+// Many pictures are packed: each is unpacked soon after the page has loaded and put in place when it comes near the window.
+async function unpack(holder) {
+  holder.text ??= unpacked(holder.dataset.picture).then(text => { holder.ready = text; });
+  await holder.text;
+}
+function place(holder) {
+  if (holder.ready === undefined || holder.querySelector("svg")) return;
+  holder.innerHTML = holder.ready;
+  holder.classList.remove("lazy");
+}
+async function drawn(figure) {
+  const holder = figure.querySelector(".picture");
+  if (holder.dataset.picture) {
+    await unpack(holder);
+    place(holder);
+  }
+  return holder.querySelector(":scope > svg, :scope > img");
+}
+const near = new IntersectionObserver(entries => {
+  for (const { target, isIntersecting } of entries) {
+    if (!isIntersecting) continue;
+    near.unobserve(target);
+    drawn(target.closest("figure"));
+  }
+}, { rootMargin: "800px" });
+const packed = [...document.querySelectorAll(".picture[data-picture]")];
+packed.forEach(holder => near.observe(holder));
+addEventListener("load", async () => { for (const holder of packed) await unpack(holder); });
+addEventListener("beforeprint", () => packed.forEach(place));
+
+function numbersToCsv(series) {
+  const columns = ["x", "y", "low", "high", "value"].filter(name => series.some(one => one[name]));
+  const rows = [["panel", "x label", "y label", "series", ...columns]];
+  for (const one of series) one.x.forEach((_, at) => rows.push([one.panel, one["x label"], one["y label"], one.series, ...columns.map(name => one[name]?.[at])]));
+  return toCsv(rows);
+}
+
 for (const figure of document.querySelectorAll("figure.picture-of")) {
   const title = figure.querySelector("h3, h4").lastChild.textContent.trim();
-  const name = figure.id.replace(/[^\w-]+/g, "-");
+  const name = figure.id.replace(/^picture-/, "").replace(/[^\w-]+/g, "-");
   const tools = figure.querySelector(".tools");
-  const drawing = figure.querySelector(".picture > svg");
-  if (!figure.querySelector(".chart") && figure.querySelector(".picture > svg, .picture > img")) {
-    tools.append(button("Enlarge", `Enlarge ${title}`, () => enlarge(figure, title)));
-  }
-  if (drawing) {
-    tools.append(button("SVG", `Download ${title} as SVG`, () => {
-      save(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(drawing));
+  const moving = figure.querySelector(".picture > img");
+  if (!figure.querySelector(".chart")) tools.append(button("Enlarge", `Enlarge ${title}`, async () => enlarge(await drawn(figure), title)));
+  if (!moving) {
+    tools.append(button("SVG", `Download ${title} as SVG`, async () => {
+      save(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(await drawn(figure)));
     }));
   }
-  if (figure.dataset.csv) {
+  if (figure.dataset.numbers) {
     tools.append(button("CSV", `Download the data of ${title} as CSV`, async () => {
-      save(`${name}.csv`, "text/csv", await unpacked(figure.dataset.csv));
+      save(`${name}.csv`, "text/csv", numbersToCsv(JSON.parse(await unpacked(figure.dataset.numbers))));
     }));
   }
 }
