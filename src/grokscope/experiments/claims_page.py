@@ -20,8 +20,8 @@ def claims_page(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
         "# Claims",
         "",
         "Rebuilt from `results/` by `grokscope claims --markdown` and checked by `grokscope claims --check`; nothing here is typed "
-        "by hand. The [gallery](gallery.html) shows the same claims as cards, with pictures, what was measured in each arm, and the "
-        "simulated size and power of each rule. A verdict says whether our runs agree with the statement, as its author makes it.",
+        "by hand. The [gallery](gallery.html) shows the same claims as cards, with pictures, what was measured in each arm, and "
+        "the simulated size and power of each rule. A verdict says whether our runs agree with the statement, as its author makes it.",
         "",
         ledger.summary(),
         "",
@@ -78,7 +78,11 @@ def _claim(row: dict[str, Any]) -> list[str]:
     else:
         lines += [f"- {_plain(line)}" for line in row["measured"].split("\n")]
     found = f"FDR q = {row['q']:.2g}" + ("" if decided(row) else " (not below 0.05)") if row["q"] is not None else ""
-    ending = [f"[Details](gallery.html#{row['id']}). Rule: {row['rule']}", f"Test: {row['test']}" if row["test"] else "", found]
+    ending = [
+        f"[Details](gallery.html#{row['id']}). Rule: {row['rule']}",
+        f"Test: {row['test']}" if row["test"] else "",
+        found,
+    ]
     return [*lines, "", " ".join(part.rstrip(".") + "." for part in ending if part), ""]
 
 

@@ -57,7 +57,7 @@ def effect_axis(effects: Sequence[Mapping[str, Any]], asked: Sequence[Range] = (
     if len(known) < 2:
         return None
     low, high = min(known), max(known)
-    if name.startswith("share") or "accuracy" in name and none is None:
+    if name.startswith("share") or ("accuracy" in name and none is None):
         low, high = 0.0, max(1.0, high)
     if log:
         room = max(math.log(high / low), 0.2) * 0.06

@@ -1,4 +1,4 @@
-"""The gallery: one offline page with every claim as a card, the ledger as a table, and the pictures, rebuilt from stored results."""
+"""The gallery: one offline page with the ledger as a table, every claim as a card, and the pictures, from stored results."""
 
 from __future__ import annotations
 
@@ -58,18 +58,22 @@ def gallery(ledger: Ledger, rows: Sequence[dict[str, Any]], command: str) -> str
                 list(_pictures(experiment, results)),
             )
         )
-    return environment().get_template("experiments/gallery.html.j2").render(
-        title=TITLE,
-        summary=ledger.summary(),
-        counts=Markup(counts_table(rows)),
-        ledger=[Markup(ledger_row(row)) for row in rows],
-        papers=list(papers.values()),
-        verdicts=VERDICTS,
-        key=KEY.replace("`", "").replace("*", ""),
-        command=command,
-        charts=False,
-        more_styles=["cards.css"],
-        more_scripts=["filter.js"],
+    return (
+        environment()
+        .get_template("experiments/gallery.html.j2")
+        .render(
+            title=TITLE,
+            summary=ledger.summary(),
+            counts=Markup(counts_table(rows)),
+            ledger=[Markup(ledger_row(row)) for row in rows],
+            papers=list(papers.values()),
+            verdicts=VERDICTS,
+            key=KEY.replace("`", "").replace("*", ""),
+            command=command,
+            charts=False,
+            more_styles=["cards.css"],
+            more_scripts=["filter.js"],
+        )
     )
 
 

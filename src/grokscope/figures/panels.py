@@ -142,7 +142,8 @@ def draw_seeds(
         ax.plot(epochs, np.median(values, axis=0), color=colour, label=label, zorder=3, **line)
         return
     for count, run in enumerate(runs if len(runs) <= MOST_LINES else ()):
-        own = {"lw": 0.5, "alpha": 0.55, "gid": "seed"} if with_median else {"label": label if count == 0 else None, **line}
+        thin = {"lw": 0.5, "alpha": 0.55, "gid": "seed"}
+        own = thin if with_median else {"label": label if count == 0 else None, **line}
         ax.plot(*run.series(column), color=colour, zorder=2, **{"ls": line.get("ls", "-"), **own})
     if with_median:
         ax.fill_between(epochs, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, lw=0, zorder=1.5)

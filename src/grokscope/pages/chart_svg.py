@@ -86,7 +86,9 @@ def _panel(chart: Chart, panel: Panel, parts: list[str], top: float, height: flo
     for tick in log_ticks(low, high, 6) if panel.log else linear_ticks(low, high):
         y = float(up(np.array([tick]))[0])
         label = f"{round(100 * tick)} %" if panel.percent else short_number(tick)
-        parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="{GRID}"/>{_text(LEFT - 7, y + 4, label, "end")}')
+        parts.append(
+            f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="{GRID}"/>{_text(LEFT - 7, y + 4, label, "end")}'
+        )
     middle = top + height / 2
     parts.append(f'<g transform="rotate(-90 13 {middle:.0f})">{_text(13, middle, panel.label)}</g>')
     if last:
@@ -94,7 +96,9 @@ def _panel(chart: Chart, panel: Panel, parts: list[str], top: float, height: flo
     for line in panel.lines:
         parts.append(_band(chart.x, line, across, up, panel.log))
     for line in panel.lines:
-        dash = ' stroke-dasharray="5 4" stroke-width="1.1" stroke-opacity=".8"' if line.dashed else ' stroke-width="1.8"'
+        dash = (
+            ' stroke-dasharray="5 4" stroke-width="1.1" stroke-opacity=".8"' if line.dashed else ' stroke-width="1.8"'
+        )
         for points in _pieces(chart.x, line.y, across, up, panel.log):
             parts.append(f'<path d="M{_points(points)}" stroke="{line.colour}"{dash}/>')
 
@@ -106,7 +110,9 @@ def _band(x: Values, line: Line, across: Scale, up: Scale, log: bool) -> str:
     if not known.any():
         return ""
     edges = [simplified(np.column_stack([across(x[known]), up(edge[known])])) for edge in (line.low, line.high)]
-    return f'<path d="M{_points(np.concatenate([edges[0], edges[1][::-1]]))}z" fill="{line.colour}" fill-opacity=".15"/>'
+    return (
+        f'<path d="M{_points(np.concatenate([edges[0], edges[1][::-1]]))}z" fill="{line.colour}" fill-opacity=".15"/>'
+    )
 
 
 def _pieces(x: Values, y: Values, across: Scale, up: Scale, log: bool) -> Iterator[Values]:

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedFormatter
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,13 +40,18 @@ def figure_data(figure: Figure) -> list[dict[str, Any]]:
             named = {n: [_short(v) for v in own] for n, own in zip(("x", "y", "low", "high"), columns, strict=True)}
             found.append({**about, "series": name, **{n: own for n, own in named.items() if any(v != "" for v in own)}})
         for place, image in enumerate(ax.images):
-            values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=float), np.nan)
+            values = _plain(image.get_array())
             cells += values.size
             if values.ndim == 2 and cells <= MOST_CELLS:
                 y, x = (axis.ravel().tolist() for axis in np.indices(values.shape))
                 own = {"x": x, "y": y, "value": [_short(v) for v in values.ravel().tolist()]}
                 found.append({**about, "series": f"image {place + 1}", **own})
     return found
+
+
+def _plain(values: Any) -> NDArray[np.float64]:
+    """As numbers, NaN where they are masked."""
+    return np.ma.filled(np.ma.masked_array(values, dtype=float), np.nan)
 
 
 def _title(ax: Axes) -> str:
@@ -66,7 +72,7 @@ def _lines(ax: Axes) -> Iterator[Row]:
         if not _in_data(line, ax):
             continue
         name = _name(line, f"line {number + 1}")
-        for x, y in zip(line.get_xdata(orig=False), line.get_ydata(orig=False), strict=True):
+        for x, y in _plain(line.get_xydata()):
             if np.isfinite(x) and np.isfinite(y):
                 yield name, _category(ax.xaxis, x), _category(ax.yaxis, y), "", ""
 
@@ -75,7 +81,7 @@ def _collections(ax: Axes) -> Iterator[Row]:
     for number, drawn in enumerate(ax.collections):
         name = _name(drawn, f"{'dots' if isinstance(drawn, PathCollection) else 'area'} {number + 1}")
         if isinstance(drawn, PathCollection):
-            for x, y in np.ma.filled(drawn.get_offsets().astype(float), np.nan):
+            for x, y in _plain(drawn.get_offsets()):
                 yield name, _category(ax.xaxis, x), _category(ax.yaxis, y), "", ""
         elif isinstance(drawn, LineCollection) and _in_data(drawn, ax):
             for segment in drawn.get_segments():
@@ -83,7 +89,8 @@ def _collections(ax: Axes) -> Iterator[Row]:
                 yield name, _category(ax.xaxis, x), _category(ax.yaxis, (low + high) / 2), low, high
         elif isinstance(drawn, PolyCollection) and _in_data(drawn, ax):
             for path in drawn.get_paths():
-                points = path.vertices[np.isfinite(path.vertices).all(1)]
+                vertices = _plain(path.vertices)
+                points = vertices[np.isfinite(vertices).all(1)]
                 for x in np.unique(points[:, 0]):
                     own = points[points[:, 0] == x, 1]
                     yield name, x, "", own.min(), own.max()

@@ -24,7 +24,16 @@ NEVER = {"stroke-dashoffset": "0", "stroke-linejoin": "round", "stroke-miterlimi
 """Properties that are dropped where they have this value (any, if empty)."""
 FURNITURE = ("#dddddd", "#444444")
 """Colours of the grid and of axes with their ticks, in the style of our figures."""
-PAINT = ("fill", "stroke", "fill-opacity", "stroke-opacity", "opacity", "stroke-width", "stroke-linecap", "stroke-dasharray")
+PAINT = (
+    "fill",
+    "stroke",
+    "fill-opacity",
+    "stroke-opacity",
+    "opacity",
+    "stroke-width",
+    "stroke-linecap",
+    "stroke-dasharray",
+)
 MOVE = re.compile(r"m(-?[\d.]+) ?(-?[\d.]+)")
 
 
@@ -75,7 +84,7 @@ def _attributes(root: ET.Element) -> None:
                     element.set("font-weight" if word == "bold" else "font-style", word)
         for entry in filter(None, (part.strip() for part in style.split(";"))):
             name, _, value = (part.strip() for part in entry.partition(":"))
-            if name in NEVER and NEVER[name] in ("", value) or (name == "font-family"):
+            if (name in NEVER and NEVER[name] in ("", value)) or (name == "font-family"):
                 continue
             element.set(name, _numbers(value.removesuffix("px")))
         if element.get("d"):

@@ -48,7 +48,9 @@ class ChartSpec(NamedTuple):
 CHARTS = {
     "accuracy": ChartSpec(
         [
-            PanelSpec("accuracy", [Metric("train_accuracy", "train", True), Metric("test_accuracy", "test")], percent=True),
+            PanelSpec(
+                "accuracy", [Metric("train_accuracy", "train", True), Metric("test_accuracy", "test")], percent=True
+            ),
             PanelSpec("D = KL(α*‖α), nats", [Metric("D", "D")], log=True),
         ],
         "Look first at the gap between the dashed train curve and the solid test curve of an arm: that is the wait called "
@@ -76,7 +78,11 @@ CHARTS = {
         "grok at a similar norm, and whether an arm that never groks is kept from it by its norm or by its attention.",
     ),
     "train-test": ChartSpec(
-        [PanelSpec("accuracy", [Metric("train_accuracy", "train", True), Metric("test_accuracy", "test")], percent=True)],
+        [
+            PanelSpec(
+                "accuracy", [Metric("train_accuracy", "train", True), Metric("test_accuracy", "test")], percent=True
+            )
+        ],
         "Dashed: training. Solid: test.",
     ),
     "norms": ChartSpec(
@@ -97,10 +103,16 @@ def chart_of(name: str, runs: Sequence[RunCurves]) -> tuple[Chart, str] | None:
     panels = []
     for panel in spec.panels:
         shown = [metric for metric in panel.metrics if recorded(runs, metric.column)]
-        lines = [line for arm, own in arms.items() for metric in shown for line in _lines(own, metric, epochs, colours[arm])]
+        lines = [
+            line for arm, own in arms.items() for metric in shown for line in _lines(own, metric, epochs, colours[arm])
+        ]
         if lines:
             panels.append(Panel(label=panel.label, log=panel.log, percent=panel.percent, lines=lines))
-    strips = [strip for arm, own in arms.items() if (strip := _strip(middle(own), colours[arm])).phases] if spec.phases else []
+    strips = (
+        [strip for arm, own in arms.items() if (strip := _strip(middle(own), colours[arm])).phases]
+        if spec.phases
+        else []
+    )
     seen = {name for strip in strips for name, *_ in strip.phases}
     phases = [(name, colour) for name, colour in zip(PHASES, PHASE_COLOURS, strict=False) if name in seen]
     chart = Chart(x=epochs, panels=panels, arms=list(colours.items()), strips=strips, phases=phases)
@@ -144,5 +156,7 @@ def _lines(runs: Sequence[RunCurves], metric: Metric, epochs: Values, colour: st
 
 
 def _strip(run: RunCurves, colour: str) -> Strip:
-    phases = [(name, float(max(start, 1)), float(run.last_epoch if end is None else end)) for name, start, end in run.phases]
+    phases = [
+        (name, float(max(start, 1)), float(run.last_epoch if end is None else end)) for name, start, end in run.phases
+    ]
     return Strip(arm=run.arm, colour=colour, phases=[phase for phase in phases if phase[2] > phase[1]])

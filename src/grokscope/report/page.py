@@ -13,7 +13,6 @@ from ..figures.panels import MOST_LINES
 from ..pages import environment
 from .pictures import Picture
 
-
 Entry = tuple[str, str, list[tuple[str, str]]]
 """Anchor and title of a section, and of what is in it."""
 
