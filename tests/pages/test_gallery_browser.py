@@ -35,7 +35,9 @@ def found(name, paper, rules):
         pictures={"accuracy": "accuracy", "times": "times"},
     )
     made = results_of(a=lognormal(1000, seed=1), b=lognormal(2000, seed=2))
-    runs = made.runs.assign(t_stable_95=None, steps=1, step_seconds=0.1, t_mem=10.0, t_grok=made.runs["t_first_99"].round())
+    runs = made.runs.assign(
+        t_stable_95=None, steps=1, step_seconds=0.1, t_mem=10.0, t_grok=made.runs["t_first_99"].round()
+    )
     runs = runs.assign(t_c=None, gradient_fall=None, gradient_rise=None, loss_bump=None)
     epochs = np.geomspace(1, 20_000, 30).round()
     curves = pd.concat(
@@ -155,7 +157,9 @@ def test_a_phone(visit, page_file, scheme):
     expect(page.locator(".hits")).to_have_text("3 claims")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     card = page.locator('[id="si-toy/sooner"]')
-    assert card.evaluate("one => [...one.querySelectorAll('td, th')].every(c => c.getBoundingClientRect().right <= 390)")
+    assert card.evaluate(
+        "one => [...one.querySelectorAll('td, th')].every(c => c.getBoundingClientRect().right <= 390)"
+    )
     page.locator("details.contents summary").tap()
     page.get_by_role("link", name="Toy gt-toy").tap()
     expect(page.locator("section#gt-toy h3")).to_be_in_viewport()

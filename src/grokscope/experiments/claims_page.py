@@ -21,7 +21,8 @@ def claims_page(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
         "",
         "Rebuilt from `results/` by `grokscope claims --markdown` and checked by `grokscope claims --check`; nothing here is typed "
         "by hand. The [gallery](gallery.html) shows the same claims as cards, with pictures, what was measured in each arm, and "
-        "the simulated size and power of each rule. A verdict says whether our runs agree with the statement, as its author makes it.",
+        "the simulated size and power of each rule. A verdict says whether our runs agree with the statement, as its author makes "
+        "it.",
         "",
         ledger.summary(),
         "",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FixedFormatter
+from matplotlib.ticker import FixedLocator
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -104,15 +104,13 @@ def _bars(ax: Axes) -> Iterator[Row]:
 
 
 def _category(axis: Axis, value: float) -> Any:
-    """The label of a value on an axis of names, e.g. of an arm; the value itself on an axis of numbers."""
-    formatter = axis.get_major_formatter()
-    if isinstance(formatter, FixedFormatter):
-        places = np.asarray(axis.get_ticklocs())
-        if len(places):
-            nearest = int(np.abs(places - value).argmin())
-            if nearest < len(formatter.seq):
-                return " ".join(str(formatter.seq[nearest]).split())
-    return value
+    """The label of a value on an axis of names, e.g. of arms; the value itself on an axis of numbers."""
+    locator = axis.get_major_locator()
+    if not isinstance(locator, FixedLocator) or not len(locator.locs):
+        return value
+    nearest = min(locator.locs, key=lambda place: abs(place - value))
+    label = " ".join(axis.get_major_formatter()(nearest).split())
+    return label if any(letter.isalpha() for letter in label.replace("e", "")) else value
 
 
 def _short(value: Any) -> Any:
