@@ -103,7 +103,7 @@ def test_a_card_is_well_formed_and_escapes_text():
     evil = "<b>&"
     html = card(row(statement=evil, reported=evil, rule=evil, when=evil, cases=[case(evil, measured=evil)]))
     root = ET.fromstring(html)
-    assert "".join(root.itertext()).count(evil) == 5
+    assert "".join(root.itertext()).count(evil) == 7
     assert "<b>&" not in html
 
 
@@ -120,3 +120,19 @@ def test_the_name_of_a_common_effect_stands_in_the_heading():
     assert html.count("time ratio") == 1 and "time ratio (95 % interval)" in html
     mixed = card(row(cases=[case("x"), case("y", effects=[effect("exponent")])]))
     assert "effect (95 % interval)" in mixed and "exponent" in mixed
+
+
+def test_few_cases_are_named_and_many_counted():
+    when = "agrees: x; disagrees: y"
+    assert f"We found:</b> {when}." in card(row(when=when, cases=[case("x"), case("y", "disagrees")]))
+    many = [case(f"x {n}", "agrees" if n else "disagrees") for n in range(6)]
+    assert "We found:</b> agrees in 5, disagrees in 1 cases." in card(row(when=when, cases=many))
+
+
+def test_a_case_that_is_blocked_says_why_once():
+    html = card(
+        row(
+            cases=[case("x", "cannot be told", effects=[], blocked="no seed is left", measured="no seed is left: 0/20")]
+        )
+    )
+    assert html.partition("<details>")[0].count("no seed is left") == 1

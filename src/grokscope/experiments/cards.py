@@ -6,6 +6,7 @@ compares it literally.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -20,6 +21,8 @@ from .ledger import decided
 
 SHOWN = 8
 """Cases of a card that are not folded."""
+NAMED = 4
+"""Cases up to which the sentence about them names each."""
 
 MARKS = {"agrees": "✓", "agrees in part": "◐", "disagrees": "✗", "cannot be told": "?", "not tested": "–"}
 """Signs of the verdicts; each stands beside its word, and no two differ by colour alone."""
@@ -50,6 +53,7 @@ def card(row: Mapping[str, Any]) -> str:
         says=SAYS[row["of"]],
         cases=shown,
         folded=cases[len(shown) :],
+        found=_found(row),
         notes=_notes(row),
         q=f"{row['q']:.2g}" + ("" if decided(dict(row)) else " (not below 0.05)") if row["q"] is not None else "",
         p=_p(row["p"]),
@@ -92,8 +96,16 @@ def _by_name(cases: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
 
 
 def _kind(effect: Mapping[str, Any]) -> str:
-    """What effects of one scale have in common: the share of each arm that does something is a share."""
-    return "share" if effect["name"].startswith("share of ") else effect["name"]
+    """What effects of one scale have in common: shares of several arms, accuracies at several epochs."""
+    return "share" if effect["name"].startswith("share of ") else re.sub(r"accuracy_\d+$", "accuracy", effect["name"])
+
+
+def _found(row: Mapping[str, Any]) -> str:
+    """Which cases have which verdict, where they differ; of many, how many."""
+    if not row["when"] or len(row["cases"]) <= NAMED:
+        return row["when"]
+    counts = Counter(case["verdict"] for case in row["cases"])
+    return ", ".join(f"{verdict} in {counts[verdict]}" for verdict in VERDICTS if counts[verdict]) + " cases"
 
 
 def _notes(row: Mapping[str, Any]) -> list[str]:
@@ -121,15 +133,15 @@ def _case(case: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
         "mark": MARKS[case["verdict"]],
         "verdict": case["verdict"],
         "slug": case["verdict"].replace(" ", "-"),
-        "text": "" if first else case["measured"],
+        "text": "" if first else case["blocked"] or case["measured"],
         "value": first["text"].removeprefix(f"{first['name']} ") if first else "",
-        "name_of_effect": first["name"] if first else "",
+        "effect": first["name"] if first and first["name"].removeprefix("share of ") != case["name"] else "",
         "picture": effect_svg(first, axis, asked_range(case["measured"])) if first and axis and known else "",
         "axis": axis_svg(axis) if axis and known else "",
         "kind": _kind(first) if first else "",
         "p": _p(case["p"]),
         "seeds": case["seeds"] or "",
-        "blocked": case["blocked"],
+        "blocked": case["blocked"] if first else "",
     }
 
 
