@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -141,6 +143,25 @@ def test_pictures_appear_and_are_saved(visit, page_file, saved):
     figure.scroll_into_view_if_needed()
     expect(figure.locator("svg")).to_be_visible()
     assert figure.locator("svg").evaluate("one => one.getBBox().width") > 200
+
+
+def test_a_still_picture_tells_the_value_under_the_pointer(visit, page_file):
+    page = visit(page_file, anchor="picture-gt-toy-accuracy")
+    drawn = page.locator("#picture-gt-toy-accuracy svg")
+    expect(drawn).to_be_in_viewport()
+    box = drawn.bounding_box()
+    numbers = page.evaluate(
+        "pages.unpacked(document.getElementById('picture-gt-toy-accuracy').dataset.numbers).then(JSON.parse)"
+    )
+    one = next(series for series in numbers if series["series"] == "test")
+    left, bottom, width, height = one["box"]
+    low, high = one["limits"][:2]
+    x = left + width * np.log(one["x"][0] / low) / np.log(high / low)
+    y = bottom + height * (one["y"][0] - one["limits"][2]) / (one["limits"][3] - one["limits"][2])
+    page.mouse.move(box["x"] + x * box["width"] + 2, box["y"] + (1 - y) * box["height"])
+    expect(page.locator(".tip")).to_have_text(re.compile(r"^test: 0\.\d+ at epoch \d$"))
+    page.mouse.move(5, 5)
+    expect(page.locator(".tip")).to_be_hidden()
 
 
 def test_search_by_keyboard(visit, page_file):

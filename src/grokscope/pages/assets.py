@@ -81,7 +81,14 @@ def dark_rules() -> str:
 
 def scripts(charts: bool, more: Sequence[str] = ()) -> Markup:
     """The scripts of a page as one element, each in a scope of its own except uPlot, which the others use."""
-    names = ("save.js", "contents.js", "tables.js", *((PLOTTING, "ticks.js", "chart.js") if charts else ()), *more)
+    names = (
+        "save.js",
+        "contents.js",
+        "tables.js",
+        "hover.js",
+        *((PLOTTING, "ticks.js", "chart.js") if charts else ()),
+        *more,
+    )
     own = (static(name) if name == PLOTTING else f"{{\n{static(name)}}}\n" for name in names)
     dark = f"const DARK = {json.dumps(DARK_COLOURS)};\n"
     return Markup("<script>\n%s</script>") % Markup(dark + "".join(own))

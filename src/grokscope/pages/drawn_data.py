@@ -28,13 +28,15 @@ Row = tuple[str, Any, Any, Any, Any]
 
 def figure_data(figure: Figure) -> list[dict[str, Any]]:
     """Lines, bands, dots, bars and images of all panels, one entry per series: its panel, the labels of the axes, its name, and the
-    columns x, y, low and high that it has. Marks that are not in the units of the data are left out."""
+    columns x, y, low and high that it has. Marks that are not in the units of the data are left out. Where its panel is (`box`,
+    `limits`, `logs`) is known once the figure has been laid out."""
     found: list[dict[str, Any]] = []
     cells = 0
     for number, ax in enumerate(figure.axes):
         if not ax.get_visible():
             continue
-        about = {"panel": _title(ax) or f"panel {number + 1}", "x label": ax.get_xlabel(), "y label": ax.get_ylabel()}
+        labels = {"panel": _title(ax) or f"panel {number + 1}", "x label": ax.get_xlabel(), "y label": ax.get_ylabel()}
+        about = {**labels, **_axes(ax)}
         for name, rows in groupby((*_lines(ax), *_collections(ax), *_bars(ax)), key=itemgetter(0)):
             columns = zip(*((x, y, low, high) for _, x, y, low, high in rows), strict=True)
             named = {n: [_short(v) for v in own] for n, own in zip(("x", "y", "low", "high"), columns, strict=True)}
@@ -47,6 +49,16 @@ def figure_data(figure: Figure) -> list[dict[str, Any]]:
                 own = {"x": x, "y": y, "value": [_short(v) for v in values.ravel().tolist()]}
                 found.append({**about, "series": f"image {place + 1}", **own})
     return found
+
+
+def _axes(ax: Axes) -> dict[str, Any]:
+    """Where the panel is, as fractions of the figure from its lower left corner, and what its axes span."""
+    limits = [float(f"{end:.6g}") for end in (*ax.get_xlim(), *ax.get_ylim())]
+    return {
+        "box": [round(side, 4) for side in ax.get_position().bounds],
+        "limits": limits,
+        "logs": [scale == "log" for scale in (ax.get_xscale(), ax.get_yscale())],
+    }
 
 
 def _plain(values: Any) -> NDArray[np.float64]:

@@ -111,4 +111,4 @@ for (const figure of document.querySelectorAll("figure.picture-of")) {
   }
 }
 
-globalThis.pages = { announce, button, save, toCsv, darkColours: DARK };
+globalThis.pages = { announce, button, save, toCsv, unpacked, darkColours: DARK };
