@@ -44,14 +44,16 @@ def test_a_chart_has_the_median_and_the_range_of_the_seeds():
 
 def test_one_or_two_runs_are_drawn_as_they_are():
     chart, _ = chart_of("mlp-norm", [run(seed=0), run(seed=1, last=200), run("b")])
-    assert [(line.arm, line.kind) for line in chart.panels[0].lines] == [
-        ("a", "norm, seed 0"),
-        ("a", "norm, seed 1"),
-        ("b", "norm"),
-    ]
+    assert [(line.arm, line.seed) for line in chart.panels[0].lines] == [("a", 0), ("a", 1), ("b", None)]
     assert all(line.low is None for line in chart.panels[0].lines)
     assert np.isnan(chart.panels[0].lines[1].y[-1])  # it ended at epoch 200
     assert chart.to_dict()["panels"][0]["lines"][1]["y"][-1] is None
+
+
+def test_of_many_arms_only_the_medians_are_drawn():
+    chart, _ = chart_of("accuracy", [run(f"arm {n}", seed, 0.1 * seed) for n in range(9) for seed in range(3)])
+    assert len(chart.arms) == 9 and not chart.strips
+    assert all(line.low is None for line in chart.panels[0].lines)
 
 
 def test_figures_without_a_chart():

@@ -114,7 +114,10 @@ def test_the_table_of_runs_is_sorted_and_saved(visit, report, saved):
 
 def test_pictures_and_their_data_are_saved(visit, report, saved):
     page = visit(report)
-    for figure, series in (("accuracy", "panel,arm,curve,epoch"), ("times", "panel,x label,y label,series,x")):
+    for figure, series in (
+        ("accuracy", "panel,arm,curve,seed,epoch,value,lowest,highest"),
+        ("times", "panel,x label,y label,series,x"),
+    ):
         tools = page.locator(f"#picture-{figure} .tools")
         name, svg = saved(page, tools.get_by_role("button", name="as SVG"))
         assert name == f"{figure}.svg" and svg.startswith("<svg") and 'xmlns="http://www.w3.org/2000/svg"' in svg

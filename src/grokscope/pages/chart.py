@@ -22,7 +22,9 @@ class Line:
     """#rrggbb"""
     y: Values
     kind: str = ""
-    """Which metric it is, where a panel shows several, e.g. test; with the seed where runs are drawn separately."""
+    """Which metric it is, e.g. test."""
+    seed: int | None = None
+    """Of the run, where runs of an arm are drawn separately."""
     dashed: bool = False
     low: Values | None = None
     """Lowest and highest seed, where the curve is a median."""
@@ -84,6 +86,8 @@ class Chart:
 def _line(line: Line) -> dict[str, Any]:
     own: dict[str, Any] = {"arm": line.arm, "colour": line.colour, "kind": line.kind, "dashed": line.dashed}
     own["y"] = rounded(line.y)
+    if line.seed is not None:
+        own["seed"] = line.seed
     if line.low is not None and line.high is not None:
         own |= {"low": rounded(line.low), "high": rounded(line.high)}
     return own

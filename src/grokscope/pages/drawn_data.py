@@ -117,10 +117,10 @@ def _bars(ax: Axes) -> Iterator[Row]:
 
 def _category(axis: Axis, value: float) -> Any:
     """The label of a value on an axis of names, e.g. of arms; the value itself on an axis of numbers."""
-    locator = axis.get_major_locator()
-    if not isinstance(locator, FixedLocator) or not len(locator.locs):
+    places = axis.get_ticklocs() if isinstance(axis.get_major_locator(), FixedLocator) else ()
+    if not len(places):
         return value
-    nearest = min(locator.locs, key=lambda place: abs(place - value))
+    nearest = min(places, key=lambda place: abs(place - value))
     label = " ".join(axis.get_major_formatter()(nearest).split())
     return label if any(letter.isalpha() for letter in label.replace("e", "")) else value
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..figures import RunCurves, arm_colours, recorded
 from ..figures.data import Values, by_arm, middle, together
+from ..figures.panels import CROWD
 from ..figures.phases import PHASES
 from ..figures.style import PHASE_COLOURS
 from ..pages import Chart, Line, Panel, Strip
@@ -100,17 +101,21 @@ def chart_of(name: str, runs: Sequence[RunCurves]) -> tuple[Chart, str] | None:
         return None
     arms = by_arm(runs)
     colours = arm_colours(list(arms))
+    few = len(arms) <= CROWD
     panels = []
     for panel in spec.panels:
         shown = [metric for metric in panel.metrics if recorded(runs, metric.column)]
         lines = [
-            line for arm, own in arms.items() for metric in shown for line in _lines(own, metric, epochs, colours[arm])
+            line
+            for arm, own in arms.items()
+            for metric in shown
+            for line in _lines(own, metric, epochs, colours[arm], spread=few)
         ]
         if lines:
             panels.append(Panel(label=panel.label, log=panel.log, percent=panel.percent, lines=lines))
     strips = (
         [strip for arm, own in arms.items() if (strip := _strip(middle(own), colours[arm])).phases]
-        if spec.phases
+        if spec.phases and few
         else []
     )
     seen = {name for strip in strips for name, *_ in strip.phases}
@@ -132,15 +137,16 @@ def common_epochs(runs: Sequence[RunCurves]) -> Values:
     return epochs[np.append(np.flatnonzero(np.diff(part)), len(epochs) - 1)]
 
 
-def _lines(runs: Sequence[RunCurves], metric: Metric, epochs: Values, colour: str) -> list[Line]:
-    """The median with the range of the seeds; one or two runs as they are."""
+def _lines(runs: Sequence[RunCurves], metric: Metric, epochs: Values, colour: str, *, spread: bool) -> list[Line]:
+    """The median, with the range of the seeds if `spread`; one or two runs as they are."""
     own, values = together(runs, metric.column)
     arm, colour = runs[0].arm, metric.colour or colour
     if len(values) > 2 and len(own):
         inside = (epochs >= own[0]) & (epochs <= own[-1])
         each = np.full((len(values), len(epochs)), np.nan)
         each[:, inside] = [np.interp(epochs[inside], own, row) for row in values]
-        middles, low, high = np.median(each, axis=0), each.min(axis=0), each.max(axis=0)
+        middles = np.median(each, axis=0)
+        low, high = (each.min(axis=0), each.max(axis=0)) if spread else (None, None)
         return [Line(arm=arm, colour=colour, kind=metric.kind, dashed=metric.dashed, y=middles, low=low, high=high)]
     lines = []
     for run in runs:
@@ -150,8 +156,8 @@ def _lines(runs: Sequence[RunCurves], metric: Metric, epochs: Values, colour: st
             continue
         at, row = at[known], row[known]
         y = np.where((epochs >= at[0]) & (epochs <= at[-1]), np.interp(epochs, at, row), np.nan)
-        kind = metric.kind if len(runs) == 1 else f"{metric.kind}, seed {run.seed}"
-        lines.append(Line(arm=arm, colour=colour, kind=kind, dashed=metric.dashed, y=y))
+        seed = None if len(runs) == 1 else run.seed
+        lines.append(Line(arm=arm, colour=colour, kind=metric.kind, seed=seed, dashed=metric.dashed, y=y))
     return lines
 
 

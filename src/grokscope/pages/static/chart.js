@@ -189,7 +189,7 @@ class Charts {
       if (this.hidden.has(arm.name)) continue;
       const values = this.data.panels.flatMap(panel => panel.lines.filter(line => line.arm === arm.name && line.y[index] !== null).map(line => {
         const text = panel.percent ? `${+(100 * line.y[index]).toFixed(1)} %` : short(line.y[index]);
-        return `${line.kind || panel.label} ${text}`;
+        return `${line.kind || panel.label}${line.seed === undefined ? "" : ` (seed ${line.seed})`} ${text}`;
       }));
       if (values.length) words.push(element("span", "", swatch("i", arm.colour), `${arm.name}: ${values.join(", ")}`));
     }
@@ -212,9 +212,9 @@ class Charts {
     tools.prepend(this.reset);
     tools.append(pages.button("CSV", `Download the data of ${this.title} as CSV`, () => {
       const lines = this.data.panels.flatMap(panel => panel.lines.map(line => ({ ...line, panel: panel.label })));
-      const rows = [["panel", "arm", "curve", "epoch", "value", "lowest", "highest"]];
+      const rows = [["panel", "arm", "curve", "seed", "epoch", "value", "lowest", "highest"]];
       for (const line of lines) {
-        line.y.forEach((y, at) => { if (y !== null) rows.push([line.panel, line.arm, line.kind, this.data.x[at], y, line.low?.[at], line.high?.[at]]); });
+        line.y.forEach((y, at) => { if (y !== null) rows.push([line.panel, line.arm, line.kind, line.seed, this.data.x[at], y, line.low?.[at], line.high?.[at]]); });
       }
       pages.save(`${figure.id.replace(/^picture-/, "")}.csv`, "text/csv", pages.toCsv(rows));
     }));
