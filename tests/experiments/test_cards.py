@@ -136,3 +136,9 @@ def test_a_case_that_is_blocked_says_why_once():
         )
     )
     assert html.partition("<details>")[0].count("no seed is left") == 1
+
+
+def test_ticks_stand_under_the_last_case_of_each_scale():
+    html = card(row(cases=[case("x"), case("y", effects=[], measured="nothing"), case("z")]))
+    assert html.count('class="axis"') == 1 and html.index('class="axis"') > html.index(">z<")
+    assert "time ratio (95 % interval)" in html

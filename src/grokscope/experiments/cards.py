@@ -51,8 +51,7 @@ def card(row: Mapping[str, Any]) -> str:
         mark=MARKS[row["verdict"]],
         word=WORDS[row["verdict"]],
         says=SAYS[row["of"]],
-        cases=shown,
-        folded=cases[len(shown) :],
+        tables=[_table(part) for part in (shown, cases[len(shown) :]) if part],
         found=_found(row),
         notes=_notes(row),
         q=f"{row['q']:.2g}" + ("" if decided(dict(row)) else " (not below 0.05)") if row["q"] is not None else "",
@@ -98,6 +97,13 @@ def _by_name(cases: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
 def _kind(effect: Mapping[str, Any]) -> str:
     """What effects of one scale have in common: shares of several arms, accuracies at several epochs."""
     return "share" if effect["name"].startswith("share of ") else re.sub(r"accuracy_\d+$", "accuracy", effect["name"])
+
+
+def _table(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The cases of one table, with ticks under the last of each scale, and the effect that they have in common, if any."""
+    kinds = {case["kind"]: number for number, case in enumerate(cases) if case["kind"]}
+    rows = [{**case, "axis": case["axis"] if kinds.get(case["kind"]) == at else ""} for at, case in enumerate(cases)]
+    return {"cases": rows, "effect": next(iter(kinds)) if len(kinds) == 1 else ""}
 
 
 def _found(row: Mapping[str, Any]) -> str:

@@ -56,8 +56,7 @@ CHARTS = {
         ],
         "Look first at the gap between the dashed train curve and the solid test curve of an arm: that is the wait called "
         "grokking. Then look down: D measures how far attention is from the informative positions (0 = exactly on them). If "
-        "structure is what the run is waiting for, D falls before test accuracy rises. The strips above show the phases of the "
-        "middle seed of each arm.",
+        "structure is what the run is waiting for, D falls before test accuracy rises.",
         phases=True,
     ),
     "gradient": ChartSpec(
@@ -121,7 +120,7 @@ def chart_of(name: str, runs: Sequence[RunCurves]) -> tuple[Chart, str] | None:
     seen = {name for strip in strips for name, *_ in strip.phases}
     phases = [(name, colour) for name, colour in zip(PHASES, PHASE_COLOURS, strict=False) if name in seen]
     chart = Chart(x=epochs, panels=panels, arms=list(colours.items()), strips=strips, phases=phases)
-    return chart, spec.caption
+    return chart, spec.caption + (" The strips above show the phases of the middle seed of each arm." if strips else "")
 
 
 def common_epochs(runs: Sequence[RunCurves]) -> Values:

@@ -3,7 +3,12 @@
 const { short, logTicks, faded } = ticks;
 const STRIP = 9;
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const shade = colour => (dark.matches && pages.darkColours[colour.toLowerCase()]) || colour;
+function shade(colour) {
+  if (!dark.matches) return colour;
+  const [r, g, b] = [1, 3, 5].map(place => parseInt(colour.slice(place, place + 2), 16));
+  const lighter = () => `#${[r, g, b].map(part => Math.round(part + 0.45 * (255 - part)).toString(16).padStart(2, "0")).join("")}`;
+  return pages.darkColours[colour.toLowerCase()] ?? (0.3 * r + 0.6 * g + 0.1 * b < 70 ? lighter() : colour);
+}
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function element(tag, name, ...inside) {
