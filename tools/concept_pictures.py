@@ -13,11 +13,21 @@ from matplotlib.figure import Figure
 
 from grokscope.analysis import Criterion, find_phases, kaplan_meier, run_times, sample
 from grokscope.figures import to_svg
-from grokscope.figures.style import PAGE_WIDTH, PHASE_COLOURS, SMALL, TRAIN_COLOUR, styled
+from grokscope.figures.style import (
+    MEANINGS,
+    PAGE_WIDTH,
+    PHASE_COLOURS,
+    SMALL,
+    TEST_COLOUR,
+    TRAIN_COLOUR,
+    TRAIN_DASHES,
+    styled,
+)
 from grokscope.store import save_file
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "concepts"
-TEST, OTHER = "#0072B2", "#D55E00"
+TEST, OTHER = TEST_COLOUR, MEANINGS["wrong prior"].look.colour
+ORACLE, ATTENTION = (MEANINGS[name].look.colour for name in ("oracle prior", "attention"))
 LANES = 3
 
 
@@ -41,13 +51,13 @@ def divergence() -> Figure:
     for ax, epoch, when in zip(axes, epochs, ("untrained", "memorised", "grokked"), strict=True):
         row = table.iloc[(table["epoch"] - epoch).abs().argmin()]
         ax.bar(range(5), [row[f"attention_{j}"] for j in range(5)], color=[TEST, TEST, *["#BBBBBB"] * 3])
-        ax.plot([-0.4, 1.4], [0.5, 0.5], color=OTHER, lw=1.5)
+        ax.plot([-0.4, 1.4], [0.5, 0.5], color=ORACLE, lw=1.5)
         ax.set_xticks(range(5), ["a", "b", "?", "?", "="])
         ax.set_title(f"{when}: D = {row['D']:.2f}")
         ax.set_xlabel(f"epoch {row['epoch']:,.0f}")
         ax.grid(axis="x", visible=False)
     axes[0].set_ylabel("attention (mean over inputs)")
-    axes[0].text(1.5, 0.5, " oracle α*", color=OTHER, size=SMALL, va="center")
+    axes[0].text(1.5, 0.5, " oracle α*", color=ORACLE, size=SMALL, va="center")
     return figure
 
 
@@ -60,7 +70,7 @@ def times() -> Figure:
     figure = Figure(figsize=(PAGE_WIDTH, 2.4))
     ax = figure.subplots()
     shown = table[table["epoch"] > 0]
-    ax.plot(shown["epoch"], shown["train_accuracy"], color=TRAIN_COLOUR)
+    ax.plot(shown["epoch"], shown["train_accuracy"], color=TRAIN_COLOUR, ls=TRAIN_DASHES)
     ax.plot(shown["epoch"], shown["test_accuracy"], color=TEST)
     _log_epochs(ax)
     for name, at in (("t_mem", found.t_mem), ("t_grok", found.t_grok)):
@@ -110,10 +120,10 @@ def phases() -> Figure:
     found = find_phases(table)
     figure = Figure(figsize=(PAGE_WIDTH, 2.9))
     upper, lower = figure.subplots(2, 1, sharex=True)
-    upper.plot(table["epoch"], table["train_accuracy"], color=TRAIN_COLOUR)
+    upper.plot(table["epoch"], table["train_accuracy"], color=TRAIN_COLOUR, ls=TRAIN_DASHES)
     upper.plot(table["epoch"], table["test_accuracy"], color=TEST)
     upper.set(ylabel="accuracy", ylim=(0, 1.02))
-    lower.plot(table["epoch"], table["grad_M"], color=OTHER, lw=1)
+    lower.plot(table["epoch"], table["grad_M"], color=ATTENTION, lw=1)
     lower.set(yscale="log", ylabel="gradient on M")
     _log_epochs(lower)
     names = ("memorisation", "plateau", "resurgence", "grokking")

@@ -25,9 +25,9 @@ from .analysis import DEFAULT, Criterion, find_phases, summarise
 from .conditions import Arms, arms_of
 from .errors import ConfigError, nearest
 from .figures import FigureSpec, RunCurves, figures
-from .figures.data import by_arm, need
-from .figures.panels import all_epochs, legend_beside, log_epochs, log_values, overlay, overlay_entries
-from .figures.style import PAGE_WIDTH, arm_colours, styled, to_png
+from .figures.curves import overlay_panels
+from .figures.data import need
+from .figures.style import styled, to_png
 from .store import RunInfo, list_runs
 
 if TYPE_CHECKING:
@@ -124,19 +124,7 @@ def metric(
 
 @styled
 def _metric(data: Sequence[RunCurves], column: str, log: bool) -> Figure:
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(0.75 * PAGE_WIDTH, 2.4))
-    ax = drawn.add_subplot()
-    colours = arm_colours(list(by_arm(data)))
-    log_epochs(ax, *all_epochs(data))
-    overlay(ax, data, column, colours)
-    ax.set_xlabel("epoch")
-    ax.set_ylabel(column)
-    if log:
-        log_values(ax)
-    legend_beside(drawn, overlay_entries(data, colours))
-    return drawn
+    return overlay_panels(data, {column: column}, log=log)[0]
 
 
 def curves_of(runs: Runs, *, by: str | Sequence[str] = (), criterion: Criterion = DEFAULT) -> list[RunCurves]:

@@ -109,7 +109,7 @@ def test_out_of_memory_is_a_gap(monkeypatch):
     monkeypatch.setattr(scaling, "copy_rate", lambda *_: 1e9)
     monkeypatch.setattr(scaling, "square_rate", lambda *_: 1e12)
     monkeypatch.setattr(scaling, "AXES", {"lanes": (1, 2)})
-    rows = scaling.scaling(TINY, CPU, seconds=0.1)
+    rows = list(scaling.scaling(TINY, CPU, seconds=0.1))
     assert [(row["value"], row["run_steps_per_s"], row["note"]) for row in rows] == [
         (1, None, "out of memory"),
         (2, None, "out of memory"),
@@ -161,7 +161,7 @@ def test_scaling_times_shared_points_once_and_leaves_long_ones_out(monkeypatch):
         scaling, "_timed", lambda config, cost, lanes, *_: timed.append((lanes, config.model.d)) or answer
     )
     config = replace(TINY, model=Transformer(d=8, d_mlp=32))
-    rows = scaling.scaling(config, CPU, seconds=0.1)
+    rows = list(scaling.scaling(config, CPU, seconds=0.1))
     assert timed == [(1, 8), (2, 8)]
     assert [(row["axis"], row["value"], row["run_steps_per_s"]) for row in rows] == [
         ("lanes", 1, 1.0),

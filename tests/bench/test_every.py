@@ -6,9 +6,11 @@ import time
 import pytest
 import torch
 
+import grokscope
 from grokscope.bench import every
 from grokscope.bench.entries import REFERENCES, Entry, entries
 from grokscope.bench.every import NUMBERS, bench_all, entry_row
+from grokscope.bench.report import tables
 from grokscope.config import COMPONENTS, RunConfig
 from grokscope.errors import ConfigError
 from grokscope.models.transformer import Transformer
@@ -83,8 +85,16 @@ def test_what_is_stored_is_kept(few):
     assert [row["entry"] for row in bench_all(BASE, CPU, lanes=2, stored=stored)["all"]] == ["a", "b", "c"]
     assert len(few) == 4
     bench_all(BASE, CPU, lanes=3, stored=stored)  # other settings
-    bench_all(BASE, CPU, lanes=2, stored=stored | {"version": "0"})
-    assert len(few) == 10
+    assert len(few) == 7
+
+
+def test_rows_name_the_version_they_were_measured_with(few):
+    stored = bench_all(BASE, CPU, lanes=2) | {"version": "0.9"}
+    stored["all"] = [row | {"version": "0.9"} for row in stored["all"][:2]]
+    again = bench_all(BASE, CPU, lanes=2, stored=stored)
+    assert [row["version"] for row in again["all"]] == ["0.9", "0.9", grokscope.__version__] and len(few) == 4
+    (table,) = tables(again)
+    assert f"2 entries were measured with grokscope 0.9, the others with {grokscope.__version__}" in table.note
 
 
 def test_failures_are_timed_again(few):
@@ -94,9 +104,10 @@ def test_failures_are_timed_again(few):
     assert len(few) == 4
 
 
-def test_a_file_of_another_machine_is_not_overwritten(few):
-    stored = bench_all(BASE, CPU, lanes=2) | {"device": "NVIDIA H200"}
-    with pytest.raises(ConfigError, match="NVIDIA H200"):
+@pytest.mark.parametrize("other", [{"device": "NVIDIA H200"}, {"torch": "2.5"}])
+def test_a_file_of_another_machine_is_not_overwritten(few, other):
+    stored = bench_all(BASE, CPU, lanes=2) | other
+    with pytest.raises(ConfigError, match=next(iter(other.values())) + ".* add --again"):
         bench_all(BASE, CPU, lanes=2, stored=stored)
 
 

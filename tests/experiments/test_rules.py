@@ -294,3 +294,12 @@ def test_a_diverged_run_counts_as_latest():
     _, b = paired(runs, ("a", "b"), FIRST_99)
     assert b.time[0] == 20_000 and not b.grokked[0]
     assert Sooner("a", "b")(results._replace(runs=runs)).verdict == "agrees"
+
+
+def test_an_effect_within_the_margin_is_said_to_be_small():
+    both = settle([Case(p_for=1e-4, p_against=1e-4, measured="dense: 13,700")])
+    assert (
+        both.verdict == "agrees" and both.measured.count("within the margin") == 1 and "dense: 13,700" in both.measured
+    )
+    assert "within the margin" not in settle([Case(p_for=1e-4, p_against=0.5)]).measured
+    assert "within the margin" not in settle([Case(p_for=0.5, p_against=1e-4)]).measured

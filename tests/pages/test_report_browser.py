@@ -115,7 +115,7 @@ def test_the_table_of_runs_is_sorted_and_saved(visit, report, saved):
 def test_pictures_and_their_data_are_saved(visit, report, saved):
     page = visit(report)
     for figure, series in (
-        ("accuracy", "panel,arm,curve,seed,epoch,value,lowest,highest"),
+        ("accuracy", "panel,arm,curve,seed,epoch,value,lower quartile,upper quartile"),
         ("times", "panel,x label,y label,series,x"),
     ):
         tools = page.locator(f"#picture-{figure} .tools")

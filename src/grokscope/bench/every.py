@@ -59,7 +59,8 @@ def bench_all(
     lanes     runs at once; by default 64 on a GPU, and on a CPU as many as train at once
     seconds   how long the plain loop and the fleet are each timed, approximately
     budget    seconds after which no further entry is started
-    stored    an earlier measurement: its rows are kept where machine, versions and settings are the same
+    stored    an earlier measurement on the same machine: its rows are kept where the settings are the same, each with the version
+              of grokscope that it was measured with
     save      called with the measurement after every entry
     """
     begin = time.monotonic()
@@ -85,7 +86,7 @@ def bench_all(
             copied = copy_rate(device)
         since = time.monotonic()
         row = entry_row(entry, lanes, device, seconds, copied)
-        rows[entry.name] = row | {"settings": same}
+        rows[entry.name] = row | {"version": measured["version"], "settings": same}
         durations.append(time.monotonic() - since)
         if row["note"]:
             notify(f"{entry.name}: {row['note']}")
@@ -101,19 +102,19 @@ def settings(entry: Entry, base: RunConfig, device: torch.device, lanes: int | N
 
 
 def known_rows(stored: Measured | None, device: torch.device) -> dict[str, Row]:
-    """The rows of an earlier measurement by entry; none if versions differ. ConfigError if it is of another machine."""
+    """The rows of an earlier measurement by entry. ConfigError if it is of another machine or another version of PyTorch."""
     if stored is None:
         return {}
     now = machine(device)
-    for name in ("device", "threads"):
+    for name in ("device", "threads", "torch"):
         if stored.get(name) != now[name]:
             raise ConfigError(
                 "--output",
-                f"the file holds a measurement of {name} {stored.get(name)}, and this is {now[name]}; choose another",
+                f"the file holds a measurement of {name} {stored.get(name)}, and this is {now[name]}; choose another, or add "
+                "--again to replace it",
             )
-    if any(stored.get(name) != now[name] for name in now):
-        return {}
-    return {row["entry"]: row for row in stored.get("all", []) if not row["note"]}
+    rows = [{"version": stored.get("version"), **row} for row in stored.get("all", [])]
+    return {row["entry"]: row for row in rows if not row["note"]}
 
 
 def _in_order(todo: list[Entry], rows: Mapping[str, Row], kept: Mapping[str, Row]) -> list[Row]:

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from ..figures.panels import legend, short_number
-from ..figures.style import PAGE_WIDTH, arm_colours, styled
+from ..figures.style import MEANINGS, NEUTRAL, OTHERS, PAGE_WIDTH, styled
 
 NAMES = {
     "lanes": "lanes",
@@ -22,7 +22,7 @@ NAMES = {
     "layers": "layers (causal)",
 }
 """Label of each axis."""
-MEASURED, LIMIT = arm_colours(["measured", "limit"]).values()
+MEASURED, LIMIT = MEANINGS["baseline"].look.colour, OTHERS[0]
 
 
 @styled
@@ -48,7 +48,7 @@ def cost_growth(rows: Sequence[Mapping[str, Any]], *, title: str) -> Figure:
         (Line2D([], [], color=LIMIT, ls="--"), "limit: its matrix products or bytes alone"),
     ]
     if any(row["note"] for row in rows):
-        entries.append((Line2D([], [], color="#666666", ls="", marker="x"), "not timed: out of memory or too long"))
+        entries.append((Line2D([], [], color=NEUTRAL, ls="", marker="x"), "not timed: out of memory or too long"))
     legend(figure, entries)
     return figure
 
@@ -59,7 +59,7 @@ def _panel(ax: Axes, axis: str, rows: Sequence[Mapping[str, Any]]) -> None:
     ax.plot(values, [row["limit"] for row in done], color=LIMIT, ls="--", gid="limit")
     ax.plot(values, [row["run_steps_per_s"] for row in done], "o-", color=MEASURED, ms=4, mew=0, gid="measured")
     gaps = [row["value"] for row in rows if row["note"]]
-    ax.plot(gaps, [0.03] * len(gaps), "x", color="#666666", transform=ax.get_xaxis_transform(), gid="gap")
+    ax.plot(gaps, [0.03] * len(gaps), "x", color=NEUTRAL, transform=ax.get_xaxis_transform(), gid="gap")
     ax.set_xscale("log", base=2)
     ticks = [row["value"] for row in rows]
     ax.xaxis.set_major_locator(FixedLocator(ticks if len(ticks) < 7 else ticks[::2]))

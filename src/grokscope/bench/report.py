@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +26,8 @@ def tables(measured: Measured) -> list[Table]:
     if "all" in measured:
         return [_every(measured)]
     found = [_fleet(measured), _ceilings(measured), _targets(measured)]
+    if measured.get("sweep"):
+        found.append(_sweeps(measured["sweep"]))
     if measured.get("scaling"):
         found.append(_scaling(measured["scaling"]))
     return [table for table in found if table.rows]
@@ -112,6 +115,10 @@ GPU_TARGETS: Mapping[str, Sequence[tuple[str, dict[str, Any], int]]] = {
 H200, evaluations included."""
 
 
+WHOLE = 0.7
+"""Fraction of the rate of steps and evaluations alone that a whole sweep should reach."""
+
+
 def _targets(measured: Measured) -> Table:
     rows = []
     gpu = measured["threads"] is None
@@ -144,6 +151,23 @@ def _targets(measured: Measured) -> Table:
     row("the demo trains in ≤ 30 s", measured.get("demo_s"), lambda v: v <= 30, "{:.1f} s".format)
     note = f"`import torch` by itself takes {started['torch_s']:.1f} s." if started else ""
     return Table("Targets", ("", "measured", "met"), rows, note)
+
+
+def _sweeps(rows: Iterable[Measured]) -> Table:
+    cells = [
+        (
+            row["precision"],
+            f"{row['lanes']:,}",
+            f"{row['epochs']:,}",
+            short(row["run_steps_per_s"]),
+            f"{row['of_bench']:.0%}",
+            "yes" if row["of_bench"] >= WHOLE else "no",
+        )
+        for row in rows
+    ]
+    header = ("", "runs", "epochs", "run-steps/s", "of the rate above", f"≥ {WHOLE:.0%}")
+    note = "Sweeps of as many runs as lanes above, from opening the first to saving the last; start-up and compilation apart."
+    return Table("Whole sweeps", header, cells, note)
 
 
 def _scaling(rows: Iterable[Measured]) -> Table:
@@ -186,6 +210,10 @@ def _every(measured: Measured) -> Table:
         "stacked with vmap, or each run alone. ratio: fleet over plain, with evaluations at the default interval. limit: "
         "run-steps/s if only the matrix products of a step, batched over the lanes, or the bytes that must move, took time."
     )
+    newest = measured.get("version")
+    older = Counter(row["version"] for row in measured["all"] if row.get("version", newest) != newest)
+    for version, count in older.items():
+        note += f" {count} entries were measured with grokscope {version}, the others with {newest}."
     return Table(f"Every entry, {measured['precision']}", header, cells, note)
 
 

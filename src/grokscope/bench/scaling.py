@@ -68,13 +68,12 @@ def settings(config: RunConfig, axis: str, value: int) -> dict[str, Any]:
     return changed[axis]
 
 
-def scaling(config: RunConfig, device: torch.device, *, seconds: float = 2.0, notify: Notify = silent) -> list[Row]:
+def scaling(config: RunConfig, device: torch.device, *, seconds: float = 2.0, notify: Notify = silent) -> Iterator[Row]:
     """One row per point: run-steps per second of training alone (no evaluations) and the limit; a point that could not be timed
     has a note instead of numbers. Points shared by several axes are timed once."""
     copied, square = copy_rate(device), square_rate(config.precision, device)
     known: dict[tuple[int, RunConfig], Row] = {}
     costs: dict[RunConfig, Cost] = {}
-    rows = []
     for axis, value, lanes, own in points(config, device.type):
         if (lanes, own) not in known:
             notify(f"{axis} = {value}")
@@ -84,8 +83,7 @@ def scaling(config: RunConfig, device: torch.device, *, seconds: float = 2.0, no
                 known[lanes, own] = _without(f"skipped: an epoch would take about {expected:.0f} s")
             else:
                 known[lanes, own] = _timed(own, cost, lanes, device, seconds, copied)
-        rows.append({"axis": axis, "value": value, "lanes": lanes, "precision": own.precision, **known[lanes, own]})
-    return rows
+        yield {"axis": axis, "value": value, "lanes": lanes, "precision": own.precision, **known[lanes, own]}
 
 
 def _timed(config: RunConfig, cost: Cost, lanes: int, device: torch.device, seconds: float, copied: float) -> Row:

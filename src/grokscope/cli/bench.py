@@ -69,6 +69,13 @@ def bench(
             "--scaling", help="Also measure how the cost grows with lanes, p, d, T and layers, in the first precision."
         ),
     ] = False,
+    sweep: Annotated[
+        bool,
+        typer.Option(
+            "--sweep",
+            help="Also train sweeps of as many runs, opening and saving included, and compare the rates: ten times as long.",
+        ),
+    ] = False,
     startup: Annotated[
         bool, typer.Option("--startup", help="Also time the start of the program in fresh processes.")
     ] = False,
@@ -102,7 +109,7 @@ def bench(
 
         grokscope bench --from speed.json --pictures .
     """
-    from ..bench.report import as_text, machine, picture, rounded, tables
+    from ..bench.report import as_text, machine, picture, tables
     from ..bench.stored import read_measured, save_measured
     from ..figures.style import save
     from ..store import check_writable
@@ -113,9 +120,9 @@ def bench(
         raise ConfigError(
             "--budget" if budget is not None else "--again", "only --all has entries to choose from; add it"
         )
-    if every and (scaling or startup or demo or watch or pictures or stored):
+    if every and (scaling or sweep or startup or demo or watch or pictures or stored):
         raise ConfigError(
-            "--all", "cannot be combined with --scaling, --startup, --demo, --watch, --pictures or --from"
+            "--all", "cannot be combined with --scaling, --sweep, --startup, --demo, --watch, --pictures or --from"
         )
     if pictures and stored is None and not scaling:
         raise ConfigError("--pictures", "there is nothing to draw; add --scaling")
@@ -123,11 +130,11 @@ def bench(
         measured = _measure_all(parse_sets(settings), lanes, precision, seconds or 1.0, budget, again, output, device)
     elif stored is None:
         seconds = seconds or 5.0
-        also = {"scaling": scaling, "startup": startup, "demo": demo, "watch": watch}
-        measured = rounded(_measure(parse_sets(settings), lanes, precision, seconds, also, device))
+        also = {"scaling": scaling, "sweep": sweep, "startup": startup, "demo": demo, "watch": watch}
+        measured = _measure(parse_sets(settings), lanes, precision, seconds, also, output, device)
     else:
         measured = read_measured(stored)
-    if output:
+    if output and (every or stored):
         save_measured(output, measured)
     if pictures:
         if not measured.get("scaling"):
@@ -147,14 +154,17 @@ def _measure(
     precision: str | None,
     seconds: float,
     also: dict[str, bool],
+    output: Path | None,
     device: str,
 ) -> dict[str, Any]:
     from ..bench import measure
     from ..bench import scaling as growth
     from ..bench import startup as start
+    from ..bench.report import rounded
+    from ..bench.stored import save_measured
+    from ..bench.whole import sweeps
     from ..config.files import read_config
     from ..ops.devices import resolve_device
-    from .session import command_line
 
     config = read_config(None, sets).check()
     place = resolve_device(device)
@@ -166,22 +176,34 @@ def _measure(
     def notify(what: str) -> None:
         print(f"timing {what} …", file=sys.stderr)
 
-    measured: dict[str, Any] = {"command": command_line()}
-    measured |= measure.bench(config, counts, place, precisions=precisions, seconds=seconds, notify=notify)
+    measured: dict[str, Any] = {"command": _command_with_name(output)}
+
+    def add(parts: dict[str, Any]) -> None:
+        """What was measured is stored at once: an interrupt loses nothing."""
+        measured.update(rounded(parts))
+        if output:
+            save_measured(output, measured)
+
+    add(measure.bench(config, counts, place, precisions=precisions, seconds=seconds, notify=notify))
     if also["startup"]:
         notify("start-up")
-        measured["startup"] = start.startup()
+        add({"startup": start.startup()})
     if also["demo"]:
         notify("the demo")
-        measured["demo_s"] = _demo_seconds(place)
+        add({"demo_s": _demo_seconds(place)})
     if also["watch"]:
         from ..bench.watching import overhead
 
         notify("a watched network")
-        measured["watch"] = overhead()
+        add({"watch": overhead()})
+    if also["sweep"]:
+        add({"sweep": sweeps(config, measured["fleet"], place, seconds=seconds, notify=notify)})
     if also["scaling"]:
         own = measure.in_precision(config, precisions[0])
-        measured["scaling"] = growth.scaling(own, place, seconds=min(seconds / 4, 1.0), notify=notify)
+        rows: list[dict[str, Any]] = []
+        for row in growth.scaling(own, place, seconds=min(seconds / 4, 1.0), notify=notify):
+            rows.append(row)
+            add({"scaling": rows})
     return measured
 
 

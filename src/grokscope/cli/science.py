@@ -197,7 +197,8 @@ def train_arms(
     begun: list[RunConfig] = []
     for asked_now in in_stages([config for _, config in wanted.values()]):
         stage = trainable(asked_now, trained)
-        if lost := [wanted[config.id][0] for config in asked_now if config not in stage]:
+        kept = {config.id for config in stage}
+        if lost := [wanted[config.id][0] for config in asked_now if config.id not in kept]:
             print(was_not_trained(lost), file=sys.stderr)
         if not stage:
             continue

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 """Two-sided level of every test."""
 
+SMALL = "in the direction of the claim, but within the margin in which the rule sees no difference"
+
 
 class Rule:
     """Base of the rules."""
@@ -43,7 +45,9 @@ def settle(cases: Sequence[Case]) -> Ruling:
     for at, agrees, disagrees in zip(tested, *sides, strict=True):
         verdict: Verdict = "agrees" if agrees < ALPHA else "disagrees" if disagrees < ALPHA else "cannot be told"
         verdict = "cannot be told" if cases[at].blocked else verdict
-        settled[at] = replace(cases[at], verdict=verdict, p=float(min(agrees, disagrees)))
+        both = SMALL if verdict == "agrees" and disagrees < ALPHA else ""
+        measured = "; ".join(part for part in (both, cases[at].measured) if part)
+        settled[at] = replace(cases[at], verdict=verdict, p=float(min(agrees, disagrees)), measured=measured)
     verdict, when = combined({case.name: case.verdict or "cannot be told" for case in settled})
     tests = dict.fromkeys(case.test for case in settled if case.test)
     test = "; ".join(tests) + (f"; Holm's correction over {len(tested)} cases" if len(tested) > 1 else "")

@@ -7,7 +7,7 @@ from .gradient import gradient_under_bound
 from .norm import mlp_norm, norms_over_time
 from .panels import outcomes
 from .registry import FigureSpec, figures
-from .style import arm_colours, save, to_png, to_svg
+from .style import arm_colours, arm_looks, save, to_png, to_svg
 from .times import grokking_times
 from .train_test import train_and_test
 
@@ -16,6 +16,7 @@ __all__ = [
     "RunCurves",
     "accuracy_and_divergence",
     "arm_colours",
+    "arm_looks",
     "attention_mass",
     "figures",
     "gradient_under_bound",

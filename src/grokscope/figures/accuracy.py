@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from .curves import draw_seeds
 from .data import RunCurves, by_arm, middle, need, recorded
-from .panels import arm_handle, draw_seeds, legend, log_values, outcome, panels, subtitle
+from .panels import arm_handle, legend, log_values, outcome, panels, subtitle
 from .phases import mark_time, phase_entries, phase_names, shade_phases, time_entries
 from .registry import figures
-from .style import TRAIN_COLOUR, arm_colours
+from .style import TRAIN_COLOUR, TRAIN_DASHES, arm_colours
 
 
 @figures.register(
@@ -27,6 +28,7 @@ from .style import TRAIN_COLOUR, arm_colours
     caption="Look first at the gap between the grey train curve and the coloured test curve: that is the wait called "
     "grokking. Then look down: D measures how far attention is from the informative positions (0 = exactly on "
     "them). If structure is what the run is waiting for, D falls before test accuracy rises. "
+    "Thin lines are seeds, the thick line is their median, the band their middle half. "
     "The shaded phases are those of the middle seed; triangles mark when each seed grokked.",
 )
 def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
@@ -39,7 +41,7 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     axes[0, 0].set_ylim(-0.02, 1.03)
     for arm, (name, members) in enumerate(arms.items()):
         above = axes[0, arm]
-        draw_seeds(above, members, "train_accuracy", TRAIN_COLOUR, "train", ls="--", lw=1.2)
+        draw_seeds(above, members, "train_accuracy", TRAIN_COLOUR, "train", ls=TRAIN_DASHES, lw=1.2)
         draw_seeds(above, members, "test_accuracy", colours[name], "test")
         subtitle(above, outcome(members))
         if divergence:
@@ -50,7 +52,7 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     if divergence:
         log_values(axes[1, 0])
     entries = [
-        (Line2D([], [], color=TRAIN_COLOUR, ls="--", lw=1.2), "train accuracy"),
+        (Line2D([], [], color=TRAIN_COLOUR, ls=TRAIN_DASHES, lw=1.2), "train accuracy"),
         (arm_handle(colours.values()), "test accuracy" + (", D" if divergence else "")),
         *time_entries(runs, "t_grok", "grokking", seeds=True),
     ]

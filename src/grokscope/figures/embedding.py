@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from .data import first_seed, probed
 from .registry import figures
-from .style import PAGE_WIDTH, SMALL
+from .style import NEUTRAL, PAGE_WIDTH, SMALL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ def draw_plane(ax: Axes, points: pd.DataFrame, limit: float) -> None:
     """One plane from −limit to limit: a dot per token."""
     frequency, count = int(points["frequency"].iloc[0]), len(points)
     phase = (frequency * points["token"].to_numpy()) % count / count
-    ax.scatter(points["x"], points["y"], c=phase, cmap=CYCLE, vmin=0, vmax=1, s=9, lw=0)
+    ax.scatter(points["x"], points["y"], c=phase, cmap=CYCLE, vmin=0, vmax=1, s=11, lw=0.3, edgecolors=NEUTRAL)
     ax.set_title(f"k = {frequency}: {points['share'].iloc[0]:.0%} of the variance", size=SMALL, weight="normal")
     ax.set_aspect("equal", adjustable="box")
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit))

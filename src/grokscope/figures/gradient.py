@@ -11,8 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from .curves import draw_seeds
 from .data import RunCurves, by_arm, need, recorded
-from .panels import arm_handle, draw_seeds, legend, log_values, panels, subtitle
+from .panels import arm_handle, legend, log_values, panels, subtitle
 from .phases import mark_time, time_entries
 from .registry import figures
 from .style import arm_colours

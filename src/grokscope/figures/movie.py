@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from .attention import INFORMATIVE_COLOURS
 from .data import RunCurves
 from .embedding import draw_plane, reach
 from .panels import all_epochs, log_epochs
-from .style import PAGE_WIDTH, TEST_COLOUR, TRAIN_COLOUR, our_style
+from .style import PAGE_WIDTH, SMALL, TEST_COLOUR, TRAIN_COLOUR, TRAIN_DASHES, our_style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,20 +82,25 @@ def frames(
 
 
 def _draw_accuracy(ax: Axes, run: RunCurves, epoch: int) -> None:
-    log_epochs(ax, *all_epochs([run]))
+    first, last = all_epochs([run])
+    log_epochs(ax, first, last)
+    plateau = math.sqrt((run.t_mem or first) * (run.t_grok or last))
     for column, colour, dashes, name in (
-        ("train_accuracy", TRAIN_COLOUR, "--", "training"),
+        ("train_accuracy", TRAIN_COLOUR, TRAIN_DASHES, "training"),
         ("test_accuracy", TEST_COLOUR, "-", "test"),
     ):
         epochs, values = run.series(column)
         ax.plot(epochs, values, color=colour, ls=dashes, lw=0.8, alpha=0.25)
         past = epochs <= max(epoch, 1)
-        ax.plot(epochs[past], values[past], color=colour, ls=dashes, lw=1.6, label=name)
+        ax.plot(epochs[past], values[past], color=colour, ls=dashes, lw=1.6)
+        # on the plateau the curves are far apart: training has ended its rise, test has not begun it
+        above = name == "test"
+        height = float(np.interp(plateau, epochs, np.nan_to_num(values))) + (0.03 if above else -0.03)
+        ax.text(plateau, height, name, color=colour, size=SMALL, ha="center", va="bottom" if above else "top")
     ax.axvline(max(epoch, 1), color="black", lw=0.7)
     ax.set_ylim(-0.02, 1.03)
     ax.set(xlabel="epoch", ylabel="accuracy (fraction)")
     ax.set_title(f"{run.arm}, epoch {epoch:,}" if run.arm else f"epoch {epoch:,}", loc="left")
-    ax.legend(loc="center", frameon=False)
 
 
 def _draw_attention(ax: Axes, run: RunCurves, own: pd.DataFrame) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from .data import RunCurves, by_arm, need
-from .panels import all_epochs, legend, legend_beside, log_epochs, overlay, overlay_entries
+from .curves import overlay_panels
+from .data import RunCurves, need
 from .registry import figures
-from .style import PAGE_WIDTH, arm_colours
 
 
 @figures.register(
@@ -22,35 +21,13 @@ from .style import PAGE_WIDTH, arm_colours
     "a similar norm, and whether an arm that never groks is kept from it by its norm or by its attention.",
 )
 def mlp_norm(runs: Sequence[RunCurves]) -> Figure:
-    """The norm of the MLP: does it shrink before a run groks? All arms in one panel."""
+    """The norm of the MLP: does it shrink before a run groks?"""
     need(runs, "mlp_norm")
-    colours = arm_colours(list(by_arm(runs)))
-    figure = Figure(figsize=(0.75 * PAGE_WIDTH, 2.4))
-    ax = figure.add_subplot()
-    log_epochs(ax, *all_epochs(runs))
-    overlay(ax, runs, "mlp_norm", colours)
-    ax.set_xlabel("epoch")
-    ax.set_ylabel("MLP norm ‖θ‖ (Frobenius)")
-    ax.set_ylim(bottom=0)
-    legend_beside(figure, overlay_entries(runs, colours))
-    return figure
+    return overlay_panels(runs, {"mlp_norm": "MLP norm ‖θ‖ (Frobenius)"}, from_zero=True)[0]
 
 
 @figures.register("norms", needs=("l1", "l2"), standard=False, title="Norms of all weights")
-def norms_over_time(runs: Sequence[RunCurves], *, ordered: bool = False) -> Figure:
-    """L2 and L1 norm of all weights side by side: do runs that generalise end at the same norm? All arms in each panel.
-
-    ordered   colour the arms in their order, as for a setting that grows
-    """
+def norms_over_time(runs: Sequence[RunCurves]) -> Figure:
+    """L2 and L1 norm of all weights: do runs that generalise end at the same norm?"""
     need(runs, "l2")
-    colours = arm_colours(list(by_arm(runs)), ordered=ordered)
-    figure = Figure(figsize=(PAGE_WIDTH, 2.5))
-    for place, (column, label) in enumerate({"l2": "L2 norm ‖θ‖₂", "l1": "L1 norm ‖θ‖₁"}.items()):
-        ax = figure.add_subplot(1, 2, place + 1)
-        log_epochs(ax, *all_epochs(runs))
-        overlay(ax, runs, column, colours)
-        ax.set_xlabel("epoch")
-        ax.set_ylabel(label)
-        ax.set_ylim(bottom=0)
-    legend(figure, overlay_entries(runs, colours))
-    return figure
+    return overlay_panels(runs, {"l2": "L2 norm ‖θ‖₂", "l1": "L1 norm ‖θ‖₁"}, heights=(1.6, 1.6), from_zero=True)[0]

@@ -16,14 +16,12 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from numpy.typing import NDArray
 
 from ..analysis import unfinished, unreached
-from .data import RunCurves, by_arm, middle, together
+from .data import RunCurves, by_arm, middle
 from .style import COLUMN_WIDTH, PAGE_WIDTH, SMALL
 
 Panels = NDArray[np.object_]
 LETTER = 0.052
 """Approximate width of a letter in a legend, in inches."""
-CROWD = 6
-"""With more arms than this in one panel only their medians are drawn."""
 MOST_LINES = 40
 """Seeds of an arm that are drawn as lines of their own; of more only the median and the band are drawn."""
 MANY_PANELS = 3
@@ -32,13 +30,15 @@ HANDLE = 0.45
 """Width of a legend entry without its letters, in inches."""
 
 
-def panels(runs: Sequence[RunCurves], rows: Mapping[str, float]) -> tuple[Figure, Panels]:
-    """A figure with a column of panels for each arm, and its axes as an array [row, arm].
+def panels(
+    runs: Sequence[RunCurves], rows: Mapping[str, float], titles: Sequence[str] | None = None
+) -> tuple[Figure, Panels]:
+    """A figure with a column of panels for each arm (or title), and its axes as an array [row, arm].
 
     `rows` gives what each row shows and its height in inches. At most three arms stand side by side (narrower panels
     cannot be read in print); more continue below. All panels share log epochs, and the panels of a row share their scale.
     """
-    arms = list(by_arm(runs))
+    arms = list(by_arm(runs)) if titles is None else list(titles)
     columns = 2 if len(arms) in (2, 4) else min(len(arms), 3)
     lines = math.ceil(len(arms) / columns)
     width = {1: COLUMN_WIDTH, 2: 5.2, 3: PAGE_WIDTH}[columns]
@@ -81,10 +81,11 @@ def log_epochs(ax: Axes, first: float, last: float) -> None:
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def linear_epochs(ax: Axes, last: float) -> None:
-    """A linear axis of epochs, from 0."""
+def linear_epochs(ax: Axes, last: float, first: float = 0.0) -> None:
+    """A linear axis of epochs, from 0 unless `first` is given, and then with a margin."""
+    margin = 0.04 * (last - first) if first else 0.0
     ax.set_xscale("linear")
-    ax.set_xlim(0, last)
+    ax.set_xlim(first - margin, last + margin)
     ax.xaxis.set_major_locator(MaxNLocator(5))
     ax.xaxis.set_major_formatter(FuncFormatter(short_number))
 
@@ -100,14 +101,14 @@ def log_values(ax: Axes) -> None:
     """A log axis for a metric already drawn; values that are not above 0 are omitted.
 
     Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure. Over one to two
-    decades 1, 2 and 5 are labelled: more labels would overlap.
+    decades 1, 2 and 5 are labelled: more labels would overlap. Below that more are, as plain numbers.
     """
     ax.set_yscale("log", nonpositive="mask")
     low, high = ax.get_ylim()
     if high >= 100 * low:
         ax.yaxis.set_minor_locator(NullLocator())
-    elif high >= 10 * low:
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    else:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high >= 10 * low else (1, 1.5, 2, 3, 4, 5, 6, 8)))
         ax.yaxis.set_major_formatter(FuncFormatter(plain_number))
         ax.yaxis.set_minor_formatter(NullFormatter())
 
@@ -123,49 +124,6 @@ def short_number(value: float, tick: int | None = None) -> str:
         if value >= size:
             return f"{value / size:g}{letter}"
     return f"{value:g}"
-
-
-def draw_seeds(
-    ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, label: str, *, spread: bool = True, **line: Any
-) -> None:
-    """One metric of one arm: a thin line per seed under their median, with a band from the lowest seed to the highest.
-
-    Median and band are over seeds at each epoch (see `together` for runs that stopped). One or two runs are drawn as
-    they are: the median of two would be a third curve that no run went through. Of more than `MOST_LINES` runs only median
-    and band are drawn.
-
-    spread   False draws the median alone, where there are more than two runs
-    """
-    epochs, values = together(runs, column)
-    with_median = len(values) > 2
-    if with_median and not spread:
-        ax.plot(epochs, np.median(values, axis=0), color=colour, label=label, zorder=3, **line)
-        return
-    for count, run in enumerate(runs if len(runs) <= MOST_LINES else ()):
-        thin = {"lw": 0.5, "alpha": 0.55, "gid": "seed"}
-        own = thin if with_median else {"label": label if count == 0 else None, **line}
-        ax.plot(*run.series(column), color=colour, zorder=2, **{"ls": line.get("ls", "-"), **own})
-    if with_median:
-        ax.fill_between(epochs, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, lw=0, zorder=1.5)
-        ax.plot(epochs, np.median(values, axis=0), color=colour, label=label, zorder=3, **line)
-
-
-def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, colours: Mapping[str, str], **line: Any) -> None:
-    """One metric of all arms in one panel; a dot on a run's line where it grokked. Of many arms only the medians are drawn."""
-    crowded = len(colours) > CROWD
-    for name, members in by_arm(runs).items():
-        draw_seeds(ax, members, column, colours[name], name, spread=not crowded, **line)
-        for run in () if crowded else members:
-            if run.t_grok:
-                height = np.interp(run.t_grok, *run.series(column))
-                ax.plot(run.t_grok, height, "o", color=colours[name], mec="white", mew=0.6, zorder=4, gid="grokking")
-
-
-def overlay_entries(runs: Sequence[RunCurves], colours: Mapping[str, str]) -> list[tuple[Line2D, str]]:
-    """The legend entries of `overlay`: one line per arm, and the dot where there is one."""
-    lines = [(Line2D([], [], color=colour), name) for name, colour in colours.items()]
-    dot = Line2D([], [], color="#666666", ls="", marker="o", mec="white", mew=0.6)
-    return lines + [(dot, "grokking")] * (len(colours) <= CROWD and any(run.t_grok for run in runs))
 
 
 def arm_handle(colours: Iterable[str]) -> tuple[Line2D, ...]:

@@ -10,9 +10,10 @@ from matplotlib.lines import Line2D
 from .data import RunCurves, by_arm, middle
 from .panels import log_epochs, wrapped
 from .registry import figures
-from .style import PAGE_WIDTH, SMALL, arm_colours
+from .style import NEUTRAL, PAGE_WIDTH, SMALL, arm_colours
 
-GREY = "#666666"
+FEW = 8
+"""Most seeds of an arm whose marks have their full size."""
 CENSORED = "not grokked by its last epoch (censored)"
 
 
@@ -39,11 +40,13 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
     ax = figure.add_subplot()
     colours = arm_colours(list(arms))
     for row, (name, members) in enumerate(arms.items()):
+        dot, triangle, edge = (5.0, 5.5, 1.1) if len(members) <= FEW else (3.6, 3.2, 0.6)
         for run, height in zip(members, _spread(row, len(members)), strict=True):
             if run.t_grok is None:
-                ax.plot(run.last_epoch, height, ">", color=colours[name], mfc="none", mew=1.1, ms=5.5, gid="censored")
+                colour = colours[name]
+                ax.plot(run.last_epoch, height, ">", color=colour, mfc="none", mew=edge, ms=triangle, gid="censored")
             else:
-                ax.plot(run.t_grok, height, "o", color=colours[name], alpha=0.85, mew=0, ms=5, gid="grokked")
+                ax.plot(run.t_grok, height, "o", color=colours[name], alpha=0.85, mew=0, ms=dot, gid="grokked")
         median = middle(members).t_grok if medians is None else medians.get(name)
         if median is not None:
             ax.vlines(median, row - 0.33, row + 0.33, color=colours[name], lw=2.2, alpha=0.6, zorder=1.5, gid="median")
@@ -62,15 +65,16 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
     ax.tick_params(axis="y", length=0, labelsize=8)
     ax.grid(axis="y", visible=False)
     handles = [
-        Line2D([], [], color=GREY, ls="", marker="o", mew=0, ms=5, label="a seed"),
-        Line2D([], [], color=GREY, ls="", marker="|", mew=2.2, ms=9, alpha=0.6, label="median"),
+        Line2D([], [], color=NEUTRAL, ls="", marker="o", mew=0, ms=5, label="a seed"),
+        Line2D([], [], color=NEUTRAL, ls="", marker="|", mew=2.2, ms=9, alpha=0.6, label="median"),
     ]
     if any(run.t_grok is None for run in runs):
-        handles.append(Line2D([], [], color=GREY, ls="", marker=">", mew=1.1, ms=5.5, mfc="none", label=CENSORED))
+        handles.append(Line2D([], [], color=NEUTRAL, ls="", marker=">", mew=1.1, ms=5.5, mfc="none", label=CENSORED))
     figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=1.2)
     return figure
 
 
 def _spread(row: int, seeds: int) -> list[float]:
     """Heights that keep the seeds of one row apart."""
-    return [row + (0.44 * (seed / (seeds - 1)) - 0.22 if seeds > 1 else 0.0) for seed in range(seeds)]
+    tall = 0.44 if seeds <= FEW else 0.7
+    return [row + (tall * (seed / (seeds - 1) - 0.5) if seeds > 1 else 0.0) for seed in range(seeds)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..figures.style import PAGE_WIDTH, SMALL, arm_colours, styled
+from ..figures.style import NEUTRAL, PAGE_WIDTH, SMALL, arm_looks, styled
 from .data import table_at
 from .evaluate import Score, out_of_fold
 
@@ -25,24 +25,24 @@ def picture(pool: dict[str, Results], scores: Sequence[Score], horizon: float) -
     other = {own.predictor: own for own in scores if own.protocol == "transfer"}
     names = sorted(known, key=lambda name: known[name].auroc)
     place = np.arange(len(names))
-    bars.barh(place, [known[name].auroc for name in names], height=0.6, label="unseen seeds")
+    bars.barh(place, [known[name].auroc for name in names], height=0.6, color=NEUTRAL, alpha=0.6, label="unseen seeds")
     moved = [other[name].auroc if name in other else np.nan for name in names]
     bars.plot(moved, place, "D", markersize=4, color="black", label="unseen domain")
     bars.axvline(0.5, linewidth=0.8, color="black", linestyle=":")
     bars.set_yticks(place, names, fontsize=SMALL)
     bars.set(xlim=(0, 1), xlabel=f"AUROC of “groks by {horizon:,.0f}”")
-    bars.legend(fontsize=SMALL, loc="lower left")
+    bars.legend(fontsize=SMALL, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     if names:
         best = names[-1]
         table = out_of_fold(best, table_at(pool, known[best].at))
-        for domain, colour in arm_colours(list(dict.fromkeys(table["domain"]))).items():
+        for domain, look in arm_looks(list(dict.fromkeys(table["domain"]))).items():
             own = table[table["domain"] == domain]
             reached = own[own["grokked"]]
-            points.plot(reached["time"], reached["middle"], "o", markersize=3, color=colour, label=domain)
+            points.plot(reached["time"], reached["middle"], look.marker, markersize=3, color=look.colour, label=domain)
             late = own[~own["grokked"]]
-            points.plot(late["time"], late["middle"], ">", markersize=3, color=colour, markerfacecolor="none")
+            points.plot(late["time"], late["middle"], ">", markersize=3, color=look.colour, markerfacecolor="none")
         ends = [table["time"].min(), table["time"].max()]
         points.plot(ends, ends, linewidth=0.8, color="black")
         points.set(xscale="log", yscale="log", xlabel="t_grok (▷: not by then)", ylabel=f"forecast by {best}")
-        points.legend(fontsize=SMALL)
+        points.legend(fontsize=SMALL, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     return figure

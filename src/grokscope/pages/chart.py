@@ -27,7 +27,7 @@ class Line:
     """Of the run, where runs of an arm are drawn separately."""
     dashed: bool = False
     low: Values | None = None
-    """Lowest and highest seed, where the curve is a median."""
+    """Lower and upper quartile of the seeds, where the curve is a median."""
     high: Values | None = None
 
 

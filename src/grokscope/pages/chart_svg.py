@@ -46,7 +46,7 @@ def _legend(chart: Chart, parts: list[str]) -> float:
     dashes = {True: ' stroke-dasharray="5 4"', False: ""}
     entries += [(kind, f'stroke="{SOFT}" stroke-width="1.5"{dashes[dashed]}') for kind, dashed in kinds.items()]
     if any(line.low is not None for panel in chart.panels for line in panel.lines):
-        entries.append(("lowest to highest seed", f'stroke="{SOFT}" stroke-opacity=".25" stroke-width="9"'))
+        entries.append(("middle half of seeds", f'stroke="{SOFT}" stroke-opacity=".25" stroke-width="9"'))
     entries += [(name, f'stroke="{colour}" stroke-width="9"') for name, colour in chart.phases]
     x, y = float(LEFT), 12.0
     for name, style in entries:

@@ -1,4 +1,4 @@
-"""Standard figures as interactive charts: median and range of the seeds of each arm, on common epochs.
+"""Standard figures as interactive charts: median and middle half of the seeds of each arm, on common epochs.
 
 Each entry of `CHARTS` says which metrics a figure's panels show. Other figures are drawn by matplotlib and stay still.
 """
@@ -12,13 +12,14 @@ import numpy as np
 
 from ..figures import RunCurves, arm_colours, recorded
 from ..figures.data import Values, by_arm, middle, together
-from ..figures.panels import CROWD
 from ..figures.phases import PHASES
 from ..figures.style import PHASE_COLOURS
 from ..pages import Chart, Line, Panel, Strip
 
 POINTS = 160
 """Most epochs of a chart, spread evenly over a log axis."""
+MOST_BANDS = 6
+"""With more arms than this only their medians are drawn, without phases; as many as a report page draws by default."""
 
 
 class Metric(NamedTuple):
@@ -100,7 +101,7 @@ def chart_of(name: str, runs: Sequence[RunCurves]) -> tuple[Chart, str] | None:
         return None
     arms = by_arm(runs)
     colours = arm_colours(list(arms))
-    few = len(arms) <= CROWD
+    few = len(arms) <= MOST_BANDS
     panels = []
     for panel in spec.panels:
         shown = [metric for metric in panel.metrics if recorded(runs, metric.column)]
@@ -137,7 +138,7 @@ def common_epochs(runs: Sequence[RunCurves]) -> Values:
 
 
 def _lines(runs: Sequence[RunCurves], metric: Metric, epochs: Values, colour: str, *, spread: bool) -> list[Line]:
-    """The median, with the range of the seeds if `spread`; one or two runs as they are."""
+    """The median, with the band of their middle half if `spread`; one or two runs as they are."""
     own, values = together(runs, metric.column)
     arm, colour = runs[0].arm, metric.colour or colour
     if len(values) > 2 and len(own):
@@ -145,7 +146,7 @@ def _lines(runs: Sequence[RunCurves], metric: Metric, epochs: Values, colour: st
         each = np.full((len(values), len(epochs)), np.nan)
         each[:, inside] = [np.interp(epochs[inside], own, row) for row in values]
         middles = np.median(each, axis=0)
-        low, high = (each.min(axis=0), each.max(axis=0)) if spread else (None, None)
+        low, high = np.percentile(each, [25, 75], axis=0) if spread else (None, None)
         return [Line(arm=arm, colour=colour, kind=metric.kind, dashed=metric.dashed, y=middles, low=low, high=high)]
     lines = []
     for run in runs:

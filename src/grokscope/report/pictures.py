@@ -162,7 +162,7 @@ def picture_of(
             name=spec.name,
             title=spec.title,
             caption=spec.caption,
-            alt=f"Line charts over epochs on a log scale, median and range of the seeds of each arm. {became}.",
+            alt=f"Line charts over epochs on a log scale, median and middle half of the seeds of each arm. {became}.",
             width=7.0,
             height=3.0,
             chart=chart,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ..errors import StoreError
-from ..figures.style import PAGE_WIDTH, SMALL, arm_colours, styled, to_png, to_svg
+from ..figures.style import MEANINGS, PAGE_WIDTH, styled, to_png, to_svg
 from ..report.pictures import Picture
 from ..store import read_each, read_run
 from .candidates import Units, name_of, ranked
@@ -42,7 +42,7 @@ def draw(tournament: Tournament, losses: Mapping[Units, pd.DataFrame]) -> Figure
     """One line per candidate, plain loss on the left, calibrated on the right; rungs are vertical lines, chance is horizontal."""
     figure = Figure(figsize=(PAGE_WIDTH, 3.0), layout="constrained")
     axes = figure.subplots(1, 2, sharex=True)
-    (colour,) = arm_colours(["winner"]).values()
+    colour = MEANINGS["oracle prior"].look.colour
     rungs = sorted({entry.dropped for entry in tournament.entries.values() if entry.dropped is not None})
     for ax, (column, label) in zip(axes, PANELS.items(), strict=True):
         for units, curve in losses.items():
@@ -59,7 +59,7 @@ def draw(tournament: Tournament, losses: Mapping[Units, pd.DataFrame]) -> Figure
         ax.set_xlim(left=0)
         ax.set_xlabel("epoch")
         ax.set_ylabel(label)
-    axes[1].legend(fontsize=SMALL, loc="lower left")
+    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 

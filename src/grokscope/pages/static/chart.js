@@ -1,5 +1,5 @@
 // Curves with the values under the pointer, zoom and a legend that switches arms. Colour is the arm, a dash the second metric, a
-// band the range of the seeds. Colours are those of white paper; in the dark some are lightened.
+// band the middle half of the seeds. Colours are those of white paper; in the dark some are lightened.
 const { short, logTicks, faded } = ticks;
 const STRIP = 9;
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -61,7 +61,7 @@ class Charts {
     const kinds = element("p", "kinds");
     const named = this.data.panels.filter(panel => new Set(panel.lines.map(line => line.kind)).size > 1);
     for (const [kind, dashed] of new Map(named.flatMap(panel => panel.lines).map(line => [line.kind, line.dashed]))) kinds.append(element("span", "", element("i", dashed ? "dashed" : ""), kind));
-    if (this.data.panels.some(p => p.lines.some(l => l.low))) kinds.append(element("span", "", element("i", "band"), "lowest to highest seed, with the median"));
+    if (this.data.panels.some(p => p.lines.some(l => l.low))) kinds.append(element("span", "", element("i", "band"), "middle half of seeds, with the median"));
     for (const phase of this.data.phases) kinds.append(element("span", "", swatch("b", phase.colour), phase.name));
     this.holder.prepend(list, kinds);
   }
@@ -217,7 +217,7 @@ class Charts {
     tools.prepend(this.reset);
     tools.append(pages.button("CSV", `Download the data of ${this.title} as CSV`, () => {
       const lines = this.data.panels.flatMap(panel => panel.lines.map(line => ({ ...line, panel: panel.label })));
-      const rows = [["panel", "arm", "curve", "seed", "epoch", "value", "lowest", "highest"]];
+      const rows = [["panel", "arm", "curve", "seed", "epoch", "value", "lower quartile", "upper quartile"]];
       for (const line of lines) {
         line.y.forEach((y, at) => { if (y !== null) rows.push([line.panel, line.arm, line.kind, line.seed, this.data.x[at], y, line.low?.[at], line.high?.[at]]); });
       }

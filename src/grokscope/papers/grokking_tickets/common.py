@@ -91,7 +91,7 @@ def given(rule: Rule, arm: str = "dense", clock: Clock = FIRST_95) -> Conditiona
 
 PAIRED = (
     "Agrees if the paired permutation test finds it lower (p < 0.05), given that the dense network generalised; "
-    "disagrees if it is higher, or lower by less than a tenth."
+    "otherwise disagrees if it is higher, or lower by less than a tenth."
 )
 
 

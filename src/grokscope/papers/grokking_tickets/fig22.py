@@ -19,7 +19,7 @@ FEW = 0.2
 CLOCKS = {"t_gen": FIRST_95, "τ_grok": TAU_95}
 TEXT = (
     "t_gen and τ_grok of the one against the other's, given that the network with the larger value generalised: agrees "
-    "if the paired permutation test finds it lower (p < 0.05); disagrees if it is higher, or lower by less than a tenth."
+    "if the paired permutation test finds it lower (p < 0.05); otherwise disagrees if it is higher, or lower by less than a tenth."
 )
 
 experiment(

@@ -47,7 +47,7 @@ experiment(
             name="after",
             statement="Tickets taken after the network generalised generalise sooner than it did.",
             text="Of each network, the median t_gen of its tickets taken after its own t_gen, against that t_gen. Agrees "
-            "if the paired permutation test over networks finds it lower (p < 0.05); disagrees if it is higher, or lower "
+            "if the paired permutation test over networks finds it lower (p < 0.05); otherwise disagrees if it is higher, or lower "
             "by less than a tenth.",
             rule=Custom("tickets taken after the network generalised, one unit per network", late_tickets),
         ),

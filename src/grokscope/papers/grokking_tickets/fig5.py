@@ -59,7 +59,7 @@ experiment(
             name="initial",
             statement="All methods of pruning at initialisation perform worse than the dense network.",
             text="For each method, t_gen of the dense network against that of the pruned one: agrees if the paired "
-            "permutation test finds it lower (p < 0.05); disagrees if it is higher, or lower by less than a tenth.",
+            "permutation test finds it lower (p < 0.05); otherwise disagrees if it is higher, or lower by less than a tenth.",
             rule=InEach({arm: Sooner("dense", arm, FIRST_95) for arm in INITIAL}),
         ),
     ],

@@ -12,10 +12,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ....figures.data import RunCurves, Values, by_arm, first_seed, need, probed, recorded
-from ....figures.panels import all_epochs, legend_beside, log_epochs, overlay, overlay_entries, wrapped
+from ....figures.curves import overlay_panels
+from ....figures.data import RunCurves, Values, first_seed, need, probed, recorded
+from ....figures.panels import wrapped
 from ....figures.registry import figures
-from ....figures.style import PAGE_WIDTH, arm_colours
+from ....figures.style import PAGE_WIDTH, SEQUENTIAL, arm_colours
 from ....store.blocks import numbers_of
 
 if TYPE_CHECKING:
@@ -31,24 +32,10 @@ LINES = 8
 
 
 @figures.register("gt-fourier", needs="fourier_entropy_in", standard=False, title="Fourier entropy")
-def fourier_entropy_over_time(runs: Sequence[RunCurves], *, ordered: bool = False) -> Figure:
-    """Fourier entropy of what the neurons read and write, above the test accuracy: does the one fall when the other rises?
-
-    ordered   colour the arms in their order, as for a setting that grows
-    """
+def fourier_entropy_over_time(runs: Sequence[RunCurves]) -> Figure:
+    """Fourier entropy of what the neurons read and write, above the test accuracy: does the one fall when the other rises?"""
     need(runs, "fourier_entropy_in")
-    colours = arm_colours(list(by_arm(runs)), ordered=ordered)
-    rows = [column for column in LABELS if recorded(runs, column)]
-    figure = Figure(figsize=(0.75 * PAGE_WIDTH, 0.5 + 1.25 * len(rows)))
-    axes: Sequence[Axes] = figure.subplots(len(rows), 1, sharex=True)
-    for ax, column in zip(axes, rows, strict=True):
-        log_epochs(ax, *all_epochs(runs))
-        overlay(ax, runs, column, colours)
-        ax.set_ylabel(LABELS[column])
-        ax.tick_params(labelbottom=ax is axes[-1])
-    axes[-1].set_xlabel("epoch")
-    legend_beside(figure, overlay_entries(runs, colours))
-    return figure
+    return overlay_panels(runs, {column: label for column, label in LABELS.items() if recorded(runs, column)})[0]
 
 
 @figures.register("gt-neurons", takes="results", needs="neurons", title="What neurons read")
@@ -58,14 +45,16 @@ def neuron_weights(results: Results) -> Figure:
     Of the run with the lowest seed; the eight neurons that read most at its last checkpoint, each drawn around a height of its own.
     """
     figure, cells = _grid(results, "reads")
-    for arm in cells.values():
+    colours = arm_colours(list(cells))
+    for name, arm in cells.items():
         last = arm[-1][1]
         chosen = np.argsort(-np.linalg.norm(last, axis=1), kind="stable")[:LINES]
         step = 1.1 * max(float(np.ptp(matrix[chosen], axis=1).max()) for _, matrix in arm)
         for ax, matrix in arm:
             for line, neuron in enumerate(chosen):
-                ax.plot(matrix[neuron] - line * step, color="#0072B2", lw=0.8)
+                ax.plot(matrix[neuron] - line * step, color=colours[name], lw=0.8)
             ax.set_yticks([-line * step for line in range(len(chosen))], [str(neuron) for neuron in chosen])
+            ax.tick_params(axis="y", length=0, labelleft=ax is arm[0][0])
             ax.set_xlim(0, matrix.shape[1] - 1)
             ax.grid(visible=False)
     return _labelled(figure, cells, "operand")
@@ -87,7 +76,7 @@ def neuron_spectra(results: Results) -> Figure:
             extent = (0.5, matrix.shape[1] - 0.5, len(matrix), 0)
             shown = matrix[order][:, 1:]
             image = ax.imshow(
-                shown, aspect="auto", cmap="viridis", vmin=0, vmax=top, extent=extent, interpolation="none"
+                shown, aspect="auto", cmap=SEQUENTIAL, vmin=0, vmax=top, extent=extent, interpolation="none"
             )
             ax.set_yticks([])
             ax.grid(visible=False)

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
+from ....figures.curves import HALF, draw_seeds
 from ....figures.data import RunCurves, by_arm, probed
-from ....figures.panels import draw_seeds, legend, log_values, panels, subtitle
+from ....figures.panels import legend, log_values, panels, subtitle
 from ....figures.registry import figures
-from ....figures.style import TRAIN_COLOUR
+from ....figures.style import NEUTRAL, OTHERS, TEST_COLOUR, TRAIN_COLOUR, TRAIN_DASHES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,10 +20,10 @@ if TYPE_CHECKING:
     from ....store.results import Results
 
 LINES = {
-    "train_loss": ("training loss", TRAIN_COLOUR, (0, (4, 1.6))),
-    "test_loss": ("test loss", "#0072B2", "-"),
-    "restricted_loss": ("restricted loss: key frequencies alone", "#009E73", "-"),
-    "excluded_loss": ("excluded loss: without them, training set", "#D55E00", "-"),
+    "train_loss": ("training loss", TRAIN_COLOUR, TRAIN_DASHES),
+    "test_loss": ("test loss", TEST_COLOUR, "-"),
+    "restricted_loss": ("restricted loss: key frequencies alone", OTHERS[0], (0, (1.5, 1))),
+    "excluded_loss": ("excluded loss: without them, training set", OTHERS[1], (0, (6, 1.5))),
 }
 """Column: name in the legend, colour and dashes."""
 
@@ -37,10 +39,12 @@ def progress_measures(results: Results) -> Figure:
     figure, axes = panels(runs, {"cross-entropy (nats)": 1.9})
     for ax, (arm, members) in zip(axes[0], by_arm(runs).items(), strict=True):
         for column, (label, colour, dashes) in LINES.items():
-            draw_seeds(ax, members, column, colour, label, ls=dashes, lw=1.2)
+            draw_seeds(ax, members, column, colour, label, spread="half", ls=dashes, lw=1.3)
         subtitle(ax, _key(progress[progress["arm"] == arm]))
     log_values(axes[0, 0])
-    legend(figure, [(Line2D([], [], color=colour, ls=ls, lw=1.2), label) for label, colour, ls in LINES.values()])
+    entries = [(Line2D([], [], color=colour, ls=ls, lw=1.3), label) for label, colour, ls in LINES.values()]
+    several = max(map(len, by_arm(runs).values())) > 2
+    legend(figure, [*entries, *[(Patch(facecolor=NEUTRAL, alpha=0.2, lw=0), HALF)] * several])
     return figure
 
 

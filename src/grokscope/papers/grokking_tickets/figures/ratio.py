@@ -15,14 +15,14 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from ....errors import ConfigError
 from ....experiments.clocks import FIRST_95, MEMORISED_95
 from ....figures.data import Values
-from ....figures.panels import legend, short_number
+from ....figures.panels import legend, short_number, wrapped
 from ....figures.registry import figures
-from ....figures.style import PAGE_WIDTH
+from ....figures.style import OTHERS, PAGE_WIDTH, TEST_COLOUR, TRAIN_COLOUR
 
 if TYPE_CHECKING:
     from ....store.results import Results
 
-RATIO, GENERALISED, MEMORISED = "#0072B2", "#D55E00", "#666666"
+RATIO, GENERALISED, MEMORISED = OTHERS[0], TEST_COLOUR, TRAIN_COLOUR
 NEVER = "not by its last epoch: the truth lies higher"
 FAR = 30
 """Numbers that span such a factor are shown on a log scale."""
@@ -63,7 +63,7 @@ def ratio_against(
     left.set_ylabel("τ_grok = t_gen / t_mem")
     right.set_ylabel("epoch with 95 % accuracy")
     for ax in (left, right):
-        ax.set_xlabel(name if zero is None else f"{name} (0: {zero})")
+        ax.set_xlabel(wrapped(name if zero is None else f"{name} (0: {zero})", 46))
         _log_axis(ax)
         ax.margins(y=0.12)
         if log:

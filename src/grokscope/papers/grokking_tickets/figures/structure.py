@@ -17,9 +17,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from ....figures.data import RunCurves, first_seed, probed
-from ....figures.panels import legend, linear_epochs, panels, subtitle, wrapped
+from ....figures.panels import all_epochs, legend, linear_epochs, panels, subtitle, wrapped
 from ....figures.registry import figures
-from ....figures.style import PAGE_WIDTH, SMALL, arm_colours
+from ....figures.style import NEUTRAL, PAGE_WIDTH, SMALL, arm_looks
 from ....store.blocks import flags_of, numbers_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 ALL = "all"
 """The layer that stands for all weights together."""
-DASHES = (0, (3, 1.2))
 STRONG = 0.98
 """Share of the weights whose size gets a colour of its own; larger ones share the strongest."""
 KEPT = ListedColormap(["white", "#222222"])
@@ -48,14 +47,15 @@ def structure_change(results: Results) -> Figure:
     for arm, run in enumerate(runs):
         above, below = axes[:, arm]
         epochs, change = run.series("accuracy_change")
-        above.plot(epochs, change, color="#666666", gid="change")
+        above.plot(epochs, change, color=NEUTRAL, marker="o", ms=2.5, mew=0, gid="change")
         for layer in layers:
             below.plot(*run.series(layer), **styles[layer], gid=layer)
         for ax in (above, below):
             ax.axvline(epochs[np.nanargmax(np.abs(change))], color="black", lw=0.8, ls="--", zorder=1, gid="largest")
         count = jaccard.loc[jaccard["arm"] == run.arm, "seed"].nunique()
         subtitle(above, f"seed {run.seed}" + (f" of {count} seeds" if count > 1 else ""))
-    linear_epochs(axes[0, 0], max(run.last_epoch for run in runs))
+    first, last = all_epochs(runs)
+    linear_epochs(axes[0, 0], last, first)
     axes[1, 0].set_ylim(bottom=0)
     entries = [(Line2D([], [], **styles[layer]), layer) for layer in layers]
     legend(figure, [*entries, (Line2D([], [], color="black", lw=0.8, ls="--"), "largest change of test accuracy")])
@@ -63,14 +63,13 @@ def structure_change(results: Results) -> Figure:
 
 
 def _styles(layers: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """How the line of each layer is drawn: black for all together, else a colour of the palette, dashed the second time."""
-    single = [layer for layer in layers if layer != ALL]
-    palette = [colour for colour in arm_colours([str(n) for n in range(7)]).values() if colour != "#000000"]
-    styles: dict[str, dict[str, Any]] = {
-        layer: {"color": palette[n % len(palette)], "lw": 1.2, "ls": "-" if n < len(palette) else DASHES}
-        for n, layer in enumerate(single)
+    """How the line of each layer is drawn, and black for all together; with a dot at every checkpoint."""
+    looks = arm_looks([ALL, *layers])  # the first without a meaning is black
+    common = {"marker": "o", "ms": 2.5, "mew": 0}
+    return {
+        layer: {"color": look.colour, "ls": look.dashes, "lw": 2.0 if layer == ALL else 1.2, **common}
+        for layer, look in looks.items()
     }
-    return styles | {ALL: {"color": "black", "lw": 2.0}}
 
 
 def _curves(arm: str, rows: pd.DataFrame) -> RunCurves:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ....figures.panels import legend, wrapped
-from ....figures.style import PAGE_WIDTH, SMALL, arm_colours, styled
+from ....figures.style import PAGE_WIDTH, SMALL, arm_looks, styled
 
 
 @styled
@@ -22,19 +22,19 @@ def compressibility_scatter(points: pd.DataFrame, columns: Mapping[str, tuple[st
     figure = Figure(figsize=(PAGE_WIDTH, 2.9))
     axes = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
     modulators = list(points["modulator"].unique())
-    colours, marks = arm_colours(modulators), "os^Dv<>"
+    looks = arm_looks(modulators)
     for ax, (column, (label, found)) in zip(axes, columns.items(), strict=True):
-        for place, name in enumerate(modulators):
+        for name in modulators:
             own = points[points["modulator"] == name]
-            style = {"s": 9, "alpha": 0.7, "linewidths": 0, "color": colours[name], "marker": marks[place % len(marks)]}
+            style = {"s": 9, "alpha": 0.7, "linewidths": 0, "color": looks[name].colour, "marker": looks[name].marker}
             ax.scatter(own[column], own["test_accuracy"], gid=name, **style)
         ax.set_xlabel(wrapped(label, 30))
         ax.set_title(found, fontsize=SMALL, fontweight="normal")
         ax.set_ylim(-0.04, 1.04)
     axes[0].set_ylabel("test accuracy (fraction)")
     entries = [
-        (Line2D([], [], color=colours[name], marker=marks[place % len(marks)], ls="", ms=4.5, mew=0), name)
-        for place, name in enumerate(modulators)
+        (Line2D([], [], color=look.colour, marker=look.marker, ls="", ms=4.5, mew=0), name)
+        for name, look in looks.items()
     ]
     if entries:
         legend(figure, entries)

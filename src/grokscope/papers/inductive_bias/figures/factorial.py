@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from ....figures import RunCurves, figures
 from ....figures.data import by_arm, middle
 from ....figures.panels import legend, log_epochs
-from ....figures.style import PAGE_WIDTH, arm_colours
-from ....figures.times import CENSORED, GREY
+from ....figures.style import NEUTRAL, PAGE_WIDTH, arm_colours
+from ....figures.times import CENSORED
 
 
 @figures.register("ib-times", needs="epoch", standard=False, title="Grokking times of a factorial")
@@ -48,12 +48,12 @@ def times_in_panels(runs: Sequence[RunCurves]) -> Figure:
         ax.tick_params(axis="y", length=0)
     for ax in axes[-1]:
         ax.set_xlabel("epoch of grokking")
-    marks = [("o", "none" if hollow else GREY, label) for hollow, label in ((False, "a seed"), (True, CENSORED))]
+    marks = [("o", "none" if hollow else NEUTRAL, label) for hollow, label in ((False, "a seed"), (True, CENSORED))]
     entries = [
-        (Line2D([], [], color=GREY, ls="", marker=">" if face == "none" else mark, mfc=face, ms=4.5, mew=0.9), label)
+        (Line2D([], [], color=NEUTRAL, ls="", marker=">" if face == "none" else mark, mfc=face, ms=4.5, mew=0.9), label)
         for mark, face, label in marks
     ]
-    entries.insert(1, (Line2D([], [], color=GREY, ls="", marker="|", mew=2, ms=8, alpha=0.6), "median"))
+    entries.insert(1, (Line2D([], [], color=NEUTRAL, ls="", marker="|", mew=2, ms=8, alpha=0.6), "median"))
     legend(figure, entries)
     return figure
 

@@ -12,16 +12,16 @@ from ....figures import RunCurves, figures
 from ....figures.data import by_arm, need
 from ....figures.panels import legend, log_values, outcome, panels, subtitle
 from ....figures.phases import mark_time, time_entries
-from ....figures.style import TRAIN_COLOUR, styled
+from ....figures.style import MEANINGS, OTHERS, TEST_COLOUR, styled
 from .checkpoints import checkpoint_curves, draw_checkpoints
 
 if TYPE_CHECKING:
     from ....store.results import Results
 
 FEATURES = {
-    "hidden": ("hidden layer", "#0072B2"),
-    "pooled": ("pooled features", "#D55E00"),
-    "embedding": ("embeddings", "#009E73"),
+    "hidden": ("hidden layer", MEANINGS["MLP"].look.colour),
+    "pooled": ("pooled features", OTHERS[2]),
+    "embedding": ("embeddings", OTHERS[0]),
 }
 """Features by the beginning of their columns: their label and colour."""
 
@@ -46,13 +46,13 @@ def feature_movement(checkpoints: Sequence[RunCurves]) -> Figure:
             for ax, since in zip(axes[:, arm], ("start", "moved"), strict=True):
                 draw_checkpoints(ax, members, f"{what}_{since}", colour, ".")
         for run in members:
-            axes[0, arm].plot(*run.series("test_accuracy"), color=TRAIN_COLOUR, lw=0.9, ls="--", zorder=1.5)
+            axes[0, arm].plot(*run.series("test_accuracy"), color=TEST_COLOUR, lw=0.9, ls="--", zorder=1.5)
         for ax in axes[:, arm]:
             mark_time(ax, members, "t_grok")
         subtitle(axes[0, arm], outcome(members))
     axes[0, 0].set_ylim(-0.04, 1.04)
     log_values(axes[1, 0])
     entries = [(Line2D([], [], color=colour, marker=".", lw=0.9), label) for label, colour in FEATURES.values()]
-    entries.append((Line2D([], [], color=TRAIN_COLOUR, ls="--", lw=0.9), "test accuracy (upper panels)"))
+    entries.append((Line2D([], [], color=TEST_COLOUR, ls="--", lw=0.9), "test accuracy (upper panels)"))
     legend(figure, [*entries, *time_entries(checkpoints, "t_grok", "grokking")])
     return figure

@@ -10,10 +10,11 @@ from matplotlib.lines import Line2D
 
 from ....experiments.collect import curves_from
 from ....figures import RunCurves, figures
+from ....figures.curves import draw_seeds
 from ....figures.data import by_arm
-from ....figures.panels import draw_seeds, legend, log_values, outcome, panels, subtitle
+from ....figures.panels import legend, log_values, outcome, panels, subtitle
 from ....figures.phases import mark_time, time_entries
-from ....figures.style import styled
+from ....figures.style import OTHERS, TEST_COLOUR, TRAIN_COLOUR, styled
 from .checkpoints import checkpoint_curves, draw_checkpoints
 from .shortcuts import ENTROPY
 
@@ -35,23 +36,23 @@ Rows = Mapping[str, Mapping[str, Shown]]
 """By the label of a row of panels: its columns."""
 
 INPUTS = {
-    "own": Shown("as trained", "#000000", "."),
-    "equal": Shown("every MLP input has the mean norm", "#0072B2", "o"),
-    "unit": Shown("every MLP input has norm 1", "#D55E00", "v"),
+    "own": Shown("as trained", TEST_COLOUR, "."),
+    "equal": Shown("every MLP input has the mean norm", OTHERS[0], "o"),
+    "unit": Shown("every MLP input has norm 1", OTHERS[1], "v"),
 }
 KERNEL: Rows = {
     "1 − alignment": {
-        "start": Shown("with the start", "#0072B2", "o"),
-        "previous": Shown("with the checkpoint before", "#E69F00", "^"),
+        "start": Shown("with the start", OTHERS[0], "o"),
+        "previous": Shown("with the checkpoint before", OTHERS[1], "^"),
     },
-    "‖K − K₀‖/‖K₀‖": {"relative": Shown("summed logits", "#D55E00", "v")},
+    "‖K − K₀‖/‖K₀‖": {"relative": Shown("summed logits", OTHERS[2], "v")},
 }
 RANK: Rows = {
     "effective rank": {
-        "effective_rank_train": Shown("pre-logits, training inputs", "#0072B2", "o"),
-        "effective_rank_test": Shown("pre-logits, test inputs", "#E69F00", "^"),
+        "effective_rank_train": Shown("pre-logits, training inputs", TRAIN_COLOUR, "o"),
+        "effective_rank_test": Shown("pre-logits, test inputs", TEST_COLOUR, "^"),
     },
-    "test accuracy": {"test_accuracy": Shown("test accuracy", "#000000", ".")},
+    "test accuracy": {"test_accuracy": Shown("test accuracy", TEST_COLOUR, ".")},
 }
 
 

@@ -10,10 +10,11 @@ from matplotlib.lines import Line2D
 
 from ....experiments.collect import curves_from
 from ....figures import RunCurves, figures
+from ....figures.curves import draw_seeds
 from ....figures.data import by_arm, need
-from ....figures.panels import draw_seeds, legend, outcome, panels, subtitle
+from ....figures.panels import legend, outcome, panels, subtitle
 from ....figures.phases import mark_time, time_entries
-from ....figures.style import styled
+from ....figures.style import MEANINGS, OTHERS, styled
 from .checkpoints import checkpoint_curves, draw_checkpoints
 
 if TYPE_CHECKING:
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from ....store.results import Results
 
 KEPT = {
-    "operands": ("both operands, distractors resampled", "#0072B2", "o"),
-    "one operand": ("one operand and distractors", "#E69F00", "^"),
-    "distractors": ("distractors alone", "#D55E00", "v"),
-    "single operand": ("one operand alone", "#000000", "x"),
+    "operands": ("both operands, distractors resampled", OTHERS[0], "o"),
+    "one operand": ("one operand and distractors", OTHERS[1], "^"),
+    "distractors": ("distractors alone", OTHERS[2], "v"),
+    "single operand": ("one operand alone", OTHERS[3], "x"),
 }
 """What is kept of a training sequence: its label, colour and marker."""
 
-ENTROPY = "#CC79A7"
+ENTROPY = MEANINGS["attention"].look.colour
 
 
 @figures.register("ib-shortcuts", takes="results", needs="shortcut", title="Attention entropy and shortcuts")

@@ -10,14 +10,12 @@ from matplotlib.lines import Line2D
 
 from ....experiments.clocks import times
 from ....figures.registry import figures
-from ....figures.style import PAGE_WIDTH, SMALL
+from ....figures.style import NEUTRAL, PAGE_WIDTH, SMALL, arm_colours
 from ....race.board import ranked
 from ....race.clocks import FIRST, STABLE
 
 if TYPE_CHECKING:
     from ....store.results import Results
-
-COLOUR, GREY = "#1f6f8b", "#666666"
 
 
 @figures.register("race-leaderboard", takes="results", title="Leaderboard")
@@ -30,16 +28,18 @@ def leaderboard(results: Results) -> Figure:
     figure = Figure(figsize=(0.85 * PAGE_WIDTH, 0.9 + 0.3 * len(rows)))
     ax = figure.add_subplot()
     shown = []
+    colours = arm_colours([row.title for row in rows])
     for place, row in enumerate(rows):
+        colour = colours[row.title]
         first, stable = (times(results.runs, row.title, clock) for clock in (FIRST, STABLE))
         heights = place + np.linspace(-0.25, 0.25, len(first.time))
         for time, reached, lasts, height in zip(first.time, first.grokked, stable.grokked, heights, strict=True):
             shown.append(max(time, 1.0))
             if not reached:
-                ax.plot(time, height, ">", color=GREY, mfc="none", mew=0.9, ms=4.5, gid="censored")
+                ax.plot(time, height, ">", color=colour, mfc="none", mew=0.9, ms=4.5, gid="censored")
             else:
                 ax.plot(
-                    time, height, "o", color=COLOUR, mfc=COLOUR if lasts else "none", mew=0.9, ms=3.5, gid="reached"
+                    time, height, "o", color=colour, mfc=colour if lasts else "none", mew=0.9, ms=3.5, gid="reached"
                 )
         middle, low, high = row.first
         if np.isfinite(middle):
@@ -56,9 +56,9 @@ def leaderboard(results: Results) -> Figure:
     ax.tick_params(axis="y", length=0, labelsize=8)
     ax.grid(axis="y", visible=False)
     handles = [
-        Line2D([], [], color=COLOUR, ls="", marker="o", ms=3.5, label="a seed"),
-        Line2D([], [], color=COLOUR, ls="", marker="o", ms=3.5, mfc="none", label="did not last"),
-        Line2D([], [], color=GREY, ls="", marker=">", ms=4.5, mfc="none", label="never (last step)"),
+        Line2D([], [], color=NEUTRAL, ls="", marker="o", ms=3.5, label="a seed"),
+        Line2D([], [], color=NEUTRAL, ls="", marker="o", ms=3.5, mfc="none", label="did not last"),
+        Line2D([], [], color=NEUTRAL, ls="", marker=">", ms=4.5, mfc="none", label="never (last step)"),
         Line2D([], [], color="black", ls="", marker="|", mew=1.8, ms=9, label="median, 95 % interval"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=1.2)

@@ -13,8 +13,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from ....figures.curves import draw_seeds
 from ....figures.data import RunCurves, by_arm, need, recorded
-from ....figures.panels import Panels, draw_seeds, legend, log_values, panels, subtitle
+from ....figures.panels import Panels, legend, log_values, panels, subtitle
 from ....figures.phases import mark_time, time_entries
 from ....figures.registry import figures
 from ....figures.style import arm_colours

@@ -12,7 +12,7 @@ from matplotlib.ticker import MultipleLocator, NullFormatter, StrMethodFormatter
 from ....figures.data import RunCurves, Values, by_arm, need
 from ....figures.panels import legend, subtitle
 from ....figures.registry import figures
-from ....figures.style import PAGE_WIDTH, arm_colours
+from ....figures.style import NEUTRAL, PAGE_WIDTH, arm_colours
 
 EARLIEST = 0.4
 """Of the time of grokking; what lies before is not drawn."""
@@ -41,7 +41,7 @@ def loss_before_grokking(runs: Sequence[RunCurves]) -> Figure:
             highest = max(highest, np.nanmax(ratio, initial=1))
         ax.axhline(1, color="black", lw=0.6, zorder=1)
         ax.axhline(1.1, color="black", lw=0.9, ls=DOTS, zorder=1)
-        ax.axvline(1, color="#666666", lw=0.9, ls="--", zorder=1)
+        ax.axvline(1, color=NEUTRAL, lw=0.9, ls="--", zorder=1)
         ax.set_title(arm, pad=19)
         subtitle(ax, f"{len(members)} of {len(arms[arm])} runs grokked")
     first = axes[0, 0]
@@ -57,9 +57,9 @@ def loss_before_grokking(runs: Sequence[RunCurves]) -> Figure:
     for ax in axes[:, 0]:
         ax.set_ylabel("train loss / its minimum")
     entries = [
-        (Line2D([], [], color="#666666", lw=0.8), "a run"),
+        (Line2D([], [], color=NEUTRAL, lw=0.8), "a run"),
         (Line2D([], [], color="black", lw=0.9, ls=DOTS), "10 % above the minimum"),
-        (Line2D([], [], color="#666666", lw=0.9, ls="--"), "grokking"),
+        (Line2D([], [], color=NEUTRAL, lw=0.9, ls="--"), "grokking"),
     ]
     if never := [arm for arm in arms if arm not in shown]:
         entries.append((Line2D([], [], ls=""), f"no run grokked: {', '.join(never)}"))

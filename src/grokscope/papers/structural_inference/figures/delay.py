@@ -14,9 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from ....figures.panels import legend, short_number
-from ....figures.style import COLUMN_WIDTH, PAGE_WIDTH, arm_colours, styled
-
-GREY = "#666666"
+from ....figures.style import COLUMN_WIDTH, NEUTRAL, PAGE_WIDTH, Look, arm_looks, styled
 
 
 @styled
@@ -37,15 +35,15 @@ def delay_against(
     ticks    names of x = 0, 1, 2 …, where it is not a number; otherwise x has a log scale
     """
     panels = dict(iter(points.groupby("panel", sort=False)))
-    colours = arm_colours(list(dict.fromkeys(points["series"])))
+    looks = arm_looks(list(dict.fromkeys(points["series"])))
     width = PAGE_WIDTH if len(panels) > 2 else 5.2 if len(panels) == 2 or ticks else COLUMN_WIDTH * 1.2
     figure = Figure(figsize=(width, 3.0))
     axes = figure.subplots(1, max(len(panels), 1), sharey=True, sharex=True, squeeze=False)[0]
     for ax, (panel, own) in zip(axes, panels.items(), strict=False):
         ax.set_title(panel)
         for series, runs in own.groupby("series", sort=False):
-            place = list(colours).index(series) - (len(colours) - 1) / 2
-            _dots(ax, runs, colours[series], 0.0 if ticks is None else 0.16 * place)
+            place = list(looks).index(series) - (len(looks) - 1) / 2
+            _dots(ax, runs, looks[series], 0.0 if ticks is None else 0.16 * place)
         law = (laws or {}).get(panel, {})
         if "slope" in law:
             x = np.geomspace(own["x"].min(), own["x"].max(), 200)
@@ -56,27 +54,31 @@ def delay_against(
     _scales(axes[0], ticks)
     axes[0].set_ylabel(what)
     entries = [
-        (Line2D([], [], color=colour, marker="o", ms=4, mew=0, lw=1.4), series) for series, colour in colours.items()
+        (Line2D([], [], color=look.colour, marker=look.marker, ms=4, mew=0, lw=1.4, ls=look.dashes), series)
+        for series, look in looks.items()
     ]
     if laws and any("slope" in law for law in laws.values()):
         entries.append((Line2D([], [], color="black", lw=1, ls="--"), "best fit of floor + c·x"))
     if points["t_grok"].isna().any():
         entries.append(
-            (Line2D([], [], color=GREY, ls="", marker="^", mfc="none", mew=1.1, ms=5), "never grokked (censored)")
+            (Line2D([], [], color=NEUTRAL, ls="", marker="^", mfc="none", mew=1.1, ms=5), "never grokked (censored)")
         )
     if entries:
         legend(figure, entries)
     return figure
 
 
-def _dots(ax: Axes, runs: pd.DataFrame, colour: str, beside: float) -> None:
+def _dots(ax: Axes, runs: pd.DataFrame, look: Look, beside: float) -> None:
+    colour = look.colour
     never = runs["t_grok"].isna()
     grokked, cut = runs[~never], runs[never]
-    ax.plot(grokked["x"] + beside, grokked["t_grok"], "o", color=colour, ms=3.5, mew=0, alpha=0.7, gid="grokked")
+    ax.plot(
+        grokked["x"] + beside, grokked["t_grok"], look.marker, color=colour, ms=3.5, mew=0, alpha=0.7, gid="grokked"
+    )
     ax.plot(cut["x"] + beside, cut["epoch"], "^", color=colour, ms=5, mfc="none", mew=1.1, gid="censored")
     late = runs.assign(t=runs["t_grok"].fillna(np.inf)).groupby("x")["t"]
     middle = late.apply(lambda t: np.sort(t)[(len(t) - 1) // 2]).replace(np.inf, np.nan)
-    ax.plot(middle.index + beside, middle, color=colour, lw=1.4, zorder=2, gid="median")
+    ax.plot(middle.index + beside, middle, color=colour, lw=1.4, ls=look.dashes, zorder=2, gid="median")
 
 
 def _scales(ax: Axes, ticks: Sequence[str] | None) -> None:

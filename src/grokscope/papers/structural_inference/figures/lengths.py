@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from ....figures.panels import legend, linear_epochs, wrapped
 from ....figures.registry import figures
-from ....figures.style import PAGE_WIDTH, arm_colours
+from ....figures.style import PAGE_WIDTH, sequential_colours
 
 if TYPE_CHECKING:
     from ....store.results import Results
@@ -22,7 +22,7 @@ def accuracy_by_length(results: Results) -> Figure:
     arms = list(dict.fromkeys(table["arm"]))
     lengths = sorted(table["length"].unique())
     shown = [lengths[0], *lengths[2::2]] if len(lengths) > 4 else lengths
-    colours = arm_colours([str(length) for length in shown], ordered=True)
+    colours = dict(zip(map(str, shown), sequential_colours(len(shown)), strict=True))
     columns = min(len(arms), 2)
     lines = -(-len(arms) // columns)
     figure = Figure(figsize=(PAGE_WIDTH * columns / 2, 1.9 * lines + 0.7))

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from ....figures.panels import legend
 from ....figures.registry import figures
-from ....figures.style import PAGE_WIDTH, arm_colours
+from ....figures.style import NEUTRAL, PAGE_WIDTH, arm_colours
 
 if TYPE_CHECKING:
     from ....store.results import Results
@@ -37,6 +37,6 @@ def divergence_and_time(results: Results) -> Figure:
     axes[0].set_ylabel("epoch of grokking")
     if runs["t_grok"].isna().any():
         legend(
-            figure, [(Line2D([], [], color="#666666", ls="", marker="^", mfc="none", ms=5), "never grokked (censored)")]
+            figure, [(Line2D([], [], color=NEUTRAL, ls="", marker="^", mfc="none", ms=5), "never grokked (censored)")]
         )
     return figure

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from ....figures.curves import draw_seeds
 from ....figures.data import RunCurves, by_arm, need
-from ....figures.panels import draw_seeds, legend, log_values, panels, subtitle
+from ....figures.panels import legend, log_values, panels, subtitle
 from ....figures.phases import mark_time, time_entries
 from ....figures.registry import figures
 from ....figures.style import arm_colours
