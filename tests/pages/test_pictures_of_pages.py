@@ -32,7 +32,7 @@ def test_a_chart_has_the_median_and_the_middle_half_of_the_seeds():
     chart, caption = chart_of("accuracy", [run(seed=s, shift=0.1 * s) for s in range(3)])
     (panel,) = chart.panels  # no run recorded D
     train, test = panel.lines
-    assert (train.dashed, test.dashed) == (True, False)
+    assert (train.minor, test.minor) == (True, False)
     at = list(chart.x).index(200)
     assert (test.low[at], test.y[at], test.high[at]) == pytest.approx((0.55, 0.6, 0.65))
     assert chart.strips[0].phases[-1] == ("grokking", 300.0, 400.0)
@@ -54,6 +54,14 @@ def test_of_many_arms_only_the_medians_are_drawn():
     chart, _ = chart_of("accuracy", [run(f"arm {n}", seed, 0.1 * seed) for n in range(9) for seed in range(3)])
     assert len(chart.arms) == 9 and not chart.strips
     assert all(line.low is None for line in chart.panels[0].lines)
+
+
+def test_arms_that_share_a_colour_differ_in_their_dashes():
+    chart, _ = chart_of("mlp-norm", [run(name) for name in "abcdef"])
+    assert len({(colour, tuple(dashes)) for _, colour, dashes in chart.arms}) == 6
+    alone, _ = chart_of("mlp-norm", [run("no prior"), run("oracle")])
+    assert [dashes for *_, dashes in alone.arms] == [(), ()]
+    assert "stroke-dasharray" in chart_svg(chart) and "stroke-dasharray" not in chart_svg(alone)
 
 
 def test_figures_without_a_chart():

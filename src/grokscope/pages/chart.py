@@ -25,7 +25,10 @@ class Line:
     """Which metric it is, e.g. test."""
     seed: int | None = None
     """Of the run, where runs of an arm are drawn separately."""
-    dashed: bool = False
+    dashes: Sequence[float] = ()
+    """Of the arm, where it shares its colour with another."""
+    minor: bool = False
+    """Whether it is drawn thin and dotted: the second metric of a panel."""
     low: Values | None = None
     """Lower and upper quartile of the seeds, where the curve is a median."""
     high: Values | None = None
@@ -58,8 +61,8 @@ class Chart:
 
     x: Values
     panels: Sequence[Panel]
-    arms: Sequence[tuple[str, str]]
-    """Name and colour of each arm, in order."""
+    arms: Sequence[tuple[str, str, Sequence[float]]]
+    """Name, colour and dashes of each arm, in order."""
     strips: Sequence[Strip] = ()
     phases: Sequence[tuple[str, str]] = ()
     """Name and colour of the phases that the strips show."""
@@ -68,7 +71,7 @@ class Chart:
         """For JSON: numbers rounded to four digits, null for what is missing."""
         return {
             "x": rounded(self.x, 6),
-            "arms": [{"name": name, "colour": colour} for name, colour in self.arms],
+            "arms": [{"name": name, "colour": colour, "dashes": list(dashes)} for name, colour, dashes in self.arms],
             "panels": [
                 {
                     "label": panel.label,
@@ -84,8 +87,10 @@ class Chart:
 
 
 def _line(line: Line) -> dict[str, Any]:
-    own: dict[str, Any] = {"arm": line.arm, "colour": line.colour, "kind": line.kind, "dashed": line.dashed}
+    own: dict[str, Any] = {"arm": line.arm, "colour": line.colour, "kind": line.kind, "minor": line.minor}
     own["y"] = rounded(line.y)
+    if line.dashes:
+        own["dashes"] = list(line.dashes)
     if line.seed is not None:
         own["seed"] = line.seed
     if line.low is not None and line.high is not None:

@@ -16,6 +16,8 @@ FIRST, OTHERS, GAP = 250, 180, 46
 """Heights of the first and the other panels, and the space between them."""
 ROW, STRIP, LETTER = 20, 9, 6.4
 SOFT, GRID = "#585e66", "#e6e8eb"
+MAJOR = 'stroke-width="1.8"'
+MINOR = 'stroke-width="1.2" stroke-opacity=".8" stroke-dasharray="1.5 3"'
 Scale = Callable[[Values], Values]
 
 
@@ -41,10 +43,9 @@ def chart_svg(chart: Chart) -> str:
 def _legend(chart: Chart, parts: list[str]) -> float:
     """Entries in lines from the top; returns where they end."""
     named = [panel for panel in chart.panels if len({line.kind for line in panel.lines}) > 1]
-    kinds = {line.kind: line.dashed for panel in named for line in panel.lines}
-    entries = [(name, f'stroke="{colour}" stroke-width="2.4"') for name, colour in chart.arms]
-    dashes = {True: ' stroke-dasharray="5 4"', False: ""}
-    entries += [(kind, f'stroke="{SOFT}" stroke-width="1.5"{dashes[dashed]}') for kind, dashed in kinds.items()]
+    kinds = {line.kind: line.minor for panel in named for line in panel.lines}
+    entries = [(name, f'stroke="{colour}" stroke-width="2.4"{_dashes(dashes)}') for name, colour, dashes in chart.arms]
+    entries += [(kind, f'stroke="{SOFT}" {MINOR if minor else MAJOR}') for kind, minor in kinds.items()]
     if any(line.low is not None for panel in chart.panels for line in panel.lines):
         entries.append(("middle half of seeds", f'stroke="{SOFT}" stroke-opacity=".25" stroke-width="9"'))
     entries += [(name, f'stroke="{colour}" stroke-width="9"') for name, colour in chart.phases]
@@ -56,6 +57,10 @@ def _legend(chart: Chart, parts: list[str]) -> float:
         parts.append(f'<path d="M{x:.0f} {y - 4:.0f}h22" {style}/>{_text(x + 28, y, name, "start", "#1b1d20")}')
         x += width + 14
     return y
+
+
+def _dashes(dashes: Sequence[float]) -> str:
+    return f' stroke-dasharray="{" ".join(f"{part:g}" for part in dashes)}"' if dashes else ""
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle", colour: str = SOFT) -> str:
@@ -96,15 +101,13 @@ def _panel(chart: Chart, panel: Panel, parts: list[str], top: float, height: flo
     for line in panel.lines:
         parts.append(_band(chart.x, line, across, up, panel.log))
     for line in panel.lines:
-        dash = (
-            ' stroke-dasharray="5 4" stroke-width="1.1" stroke-opacity=".8"' if line.dashed else ' stroke-width="1.8"'
-        )
+        style = MINOR if line.minor else MAJOR + _dashes(line.dashes)
         for points in _pieces(chart.x, line.y, across, up, panel.log):
-            parts.append(f'<path d="M{_points(points)}" stroke="{line.colour}"{dash}/>')
+            parts.append(f'<path d="M{_points(points)}" stroke="{line.colour}" {style}/>')
 
 
 def _band(x: Values, line: Line, across: Scale, up: Scale, log: bool) -> str:
-    if line.low is None or line.high is None or line.dashed:
+    if line.low is None or line.high is None or line.minor:
         return ""
     known = np.isfinite(line.low) & np.isfinite(line.high) & ((line.low > 0) | (not log))
     if not known.any():

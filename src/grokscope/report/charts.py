@@ -5,15 +5,16 @@ Each entry of `CHARTS` says which metrics a figure's panels show. Other figures 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..figures import RunCurves, arm_colours, recorded
+from ..figures import RunCurves, recorded
 from ..figures.data import Values, by_arm, middle, together
 from ..figures.phases import PHASES
-from ..figures.style import PHASE_COLOURS
+from ..figures.style import PHASE_COLOURS, Look, arm_looks
 from ..pages import Chart, Line, Panel, Strip
 
 POINTS = 160
@@ -28,9 +29,8 @@ class Metric(NamedTuple):
     column: str
     kind: str = ""
     """Its name in the legend, where a panel shows several."""
-    dashed: bool = False
-    colour: str = ""
-    """In place of the arm's."""
+    minor: bool = False
+    """Whether it is drawn thin and dotted."""
 
 
 class PanelSpec(NamedTuple):
@@ -55,7 +55,7 @@ CHARTS = {
             ),
             PanelSpec("D = KL(α*‖α), nats", [Metric("D", "D")], log=True),
         ],
-        "Look first at the gap between the dashed train curve and the solid test curve of an arm: that is the wait called "
+        "Look first at the gap between the thin dotted train curve and the thick test curve of an arm: that is the wait called "
         "grokking. Then look down: D measures how far attention is from the informative positions (0 = exactly on them). If "
         "structure is what the run is waiting for, D falls before test accuracy rises.",
         phases=True,
@@ -70,7 +70,7 @@ CHARTS = {
             PanelSpec("‖∂CE/∂M‖ (Frobenius)", [Metric("grad_M", "gradient on M")], log=True),
         ],
         "Once the training set is memorised the task loss is nearly 0, and Lemma 5.1 says that the gradient which could still "
-        "repair attention must fade with it: each solid line has to stay under the dashed line of its colour. Below, the norm "
+        "repair attention must fade with it: each thick line has to stay under the thin dotted line of its arm. Below, the norm "
         "of the task gradient on the attention matrix M tells the same story.",
     ),
     "mlp-norm": ChartSpec(
@@ -84,7 +84,7 @@ CHARTS = {
                 "accuracy", [Metric("train_accuracy", "train", True), Metric("test_accuracy", "test")], percent=True
             )
         ],
-        "Dashed: training. Solid: test.",
+        "Thin and dotted: training. Thick: test.",
     ),
     "norms": ChartSpec(
         [PanelSpec("L2 norm ‖θ‖₂", [Metric("l2", "L2")]), PanelSpec("L1 norm ‖θ‖₁", [Metric("l1", "L1")])],
@@ -100,7 +100,7 @@ def chart_of(name: str, runs: Sequence[RunCurves]) -> tuple[Chart, str] | None:
     if spec is None or len(epochs) < 2:
         return None
     arms = by_arm(runs)
-    colours = arm_colours(list(arms))
+    looks = _looks(list(arms))
     few = len(arms) <= MOST_BANDS
     panels = []
     for panel in spec.panels:
@@ -109,19 +109,32 @@ def chart_of(name: str, runs: Sequence[RunCurves]) -> tuple[Chart, str] | None:
             line
             for arm, own in arms.items()
             for metric in shown
-            for line in _lines(own, metric, epochs, colours[arm], spread=few)
+            for line in _lines(own, metric, epochs, looks[arm], spread=few)
         ]
         if lines:
             panels.append(Panel(label=panel.label, log=panel.log, percent=panel.percent, lines=lines))
     strips = (
-        [strip for arm, own in arms.items() if (strip := _strip(middle(own), colours[arm])).phases]
+        [strip for arm, own in arms.items() if (strip := _strip(middle(own), looks[arm].colour)).phases]
         if spec.phases and few
         else []
     )
     seen = {name for strip in strips for name, *_ in strip.phases}
     phases = [(name, colour) for name, colour in zip(PHASES, PHASE_COLOURS, strict=False) if name in seen]
-    chart = Chart(x=epochs, panels=panels, arms=list(colours.items()), strips=strips, phases=phases)
+    named = [(arm, look.colour, dashes_of(look)) for arm, look in looks.items()]
+    chart = Chart(x=epochs, panels=panels, arms=named, strips=strips, phases=phases)
     return chart, spec.caption + (" The strips above show the phases of the middle seed of each arm." if strips else "")
+
+
+def _looks(arms: Sequence[str]) -> dict[str, Look]:
+    """As in the figures; dashes only for arms that share a colour with another."""
+    looks = arm_looks(arms)
+    shared = Counter(look.colour for look in looks.values())
+    return {arm: look if shared[look.colour] > 1 else look._replace(dashes="-") for arm, look in looks.items()}
+
+
+def dashes_of(look: Look) -> tuple[float, ...]:
+    """Dashes and gaps in pixels; none for a solid line."""
+    return () if isinstance(look.dashes, str) else tuple(2 * part for part in look.dashes[1])
 
 
 def common_epochs(runs: Sequence[RunCurves]) -> Values:
@@ -137,17 +150,18 @@ def common_epochs(runs: Sequence[RunCurves]) -> Values:
     return epochs[np.append(np.flatnonzero(np.diff(part)), len(epochs) - 1)]
 
 
-def _lines(runs: Sequence[RunCurves], metric: Metric, epochs: Values, colour: str, *, spread: bool) -> list[Line]:
+def _lines(runs: Sequence[RunCurves], metric: Metric, epochs: Values, look: Look, *, spread: bool) -> list[Line]:
     """The median, with the band of their middle half if `spread`; one or two runs as they are."""
     own, values = together(runs, metric.column)
-    arm, colour = runs[0].arm, metric.colour or colour
+    arm = runs[0].arm
+    how: dict[str, Any] = {"colour": look.colour, "dashes": dashes_of(look), "kind": metric.kind, "minor": metric.minor}
     if len(values) > 2 and len(own):
         inside = (epochs >= own[0]) & (epochs <= own[-1])
         each = np.full((len(values), len(epochs)), np.nan)
         each[:, inside] = [np.interp(epochs[inside], own, row) for row in values]
         middles = np.median(each, axis=0)
         low, high = np.percentile(each, [25, 75], axis=0) if spread else (None, None)
-        return [Line(arm=arm, colour=colour, kind=metric.kind, dashed=metric.dashed, y=middles, low=low, high=high)]
+        return [Line(arm=arm, y=middles, low=low, high=high, **how)]
     lines = []
     for run in runs:
         at, row = run.series(metric.column)
@@ -157,7 +171,7 @@ def _lines(runs: Sequence[RunCurves], metric: Metric, epochs: Values, colour: st
         at, row = at[known], row[known]
         y = np.where((epochs >= at[0]) & (epochs <= at[-1]), np.interp(epochs, at, row), np.nan)
         seed = None if len(runs) == 1 else run.seed
-        lines.append(Line(arm=arm, colour=colour, kind=metric.kind, seed=seed, dashed=metric.dashed, y=y))
+        lines.append(Line(arm=arm, y=y, seed=seed, **how))
     return lines
 
 

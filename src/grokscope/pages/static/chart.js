@@ -1,4 +1,4 @@
-// Curves with the values under the pointer, zoom and a legend that switches arms. Colour is the arm, a dash the second metric, a
+// Curves with the values under the pointer, zoom and a legend that switches arms. Colour and dashes are the arm's, thin dots the second metric, a
 // band the middle half of the seeds. Colours are those of white paper; in the dark some are lightened.
 const { short, logTicks, faded } = ticks;
 const STRIP = 9;
@@ -21,6 +21,15 @@ function element(tag, name, ...inside) {
 function swatch(tag, colour) {
   const made = document.createElement(tag);
   made.style.background = shade(colour);
+  return made;
+}
+
+function sample(arm) {
+  const made = swatch("i", arm.colour);
+  if (!arm.dashes.length) return made;
+  let at = 0;
+  const parts = arm.dashes.map((length, place) => `${place % 2 ? "transparent" : shade(arm.colour)} ${at}px ${(at += length)}px`);
+  made.style.background = `repeating-linear-gradient(90deg, ${parts.join(", ")})`;
   return made;
 }
 
@@ -54,13 +63,13 @@ class Charts {
     list.setAttribute("aria-label", "Arms; press to hide or show");
     for (const arm of this.data.arms) {
       const press = pages.button("", arm.name, () => this.toggle(arm.name, press));
-      press.append(swatch("i", arm.colour), arm.name);
+      press.append(sample(arm), arm.name);
       press.setAttribute("aria-pressed", String(!this.hidden.has(arm.name)));
       list.append(element("li", "", press));
     }
     const kinds = element("p", "kinds");
     const named = this.data.panels.filter(panel => new Set(panel.lines.map(line => line.kind)).size > 1);
-    for (const [kind, dashed] of new Map(named.flatMap(panel => panel.lines).map(line => [line.kind, line.dashed]))) kinds.append(element("span", "", element("i", dashed ? "dashed" : ""), kind));
+    for (const [kind, minor] of new Map(named.flatMap(panel => panel.lines).map(line => [line.kind, line.minor]))) kinds.append(element("span", "", element("i", minor ? "minor" : ""), kind));
     if (this.data.panels.some(p => p.lines.some(l => l.low))) kinds.append(element("span", "", element("i", "band"), "middle half of seeds, with the median"));
     for (const phase of this.data.phases) kinds.append(element("span", "", swatch("b", phase.colour), phase.name));
     this.holder.prepend(list, kinds);
@@ -77,8 +86,8 @@ class Charts {
     for (const line of panel.lines) {
       data.push(line.y);
       owners.push(line.arm);
-      series.push({ stroke: () => faded(shade(line.colour), line.dashed ? 0.8 : 1), width: line.dashed ? 1.2 : 1.9, dash: line.dashed ? [5, 4] : undefined, points: { show: false }, spanGaps: true });
-      if (!line.low || line.dashed) continue;
+      series.push({ stroke: () => faded(shade(line.colour), line.minor ? 0.8 : 1), width: line.minor ? 1.2 : 1.9, dash: line.minor ? [1.5, 3] : line.dashes, points: { show: false }, spanGaps: true });
+      if (!line.low || line.minor) continue;
       bands.push({ series: [series.length + 1, series.length], fill: () => faded(shade(line.colour), dark.matches ? 0.22 : 0.15) });
       for (const edge of [line.low, line.high]) {
         data.push(edge);
