@@ -71,18 +71,29 @@ def test_pages_that_agree(ledger, root):
         ("docs/claims.md", "toy-one/later: disagrees", "toy-one/later: agrees", "differs from the results, which give"),
         (
             "docs/gallery.html",
-            "<td>disagrees</td>",
-            "<td>agrees</td>",
+            "Our runs disagree",
+            "Our runs agree",
             "toy-one/later differs from the results (disagrees)",
         ),
+        ("docs/gallery.html", 'data-verdict="disagrees" aria', 'data-verdict="agrees" aria', "toy-one/later differs"),
+        ("docs/gallery.html", "</span> disagrees</td><td>It", "</span> agrees</td><td>It", "toy-one/later differs"),
+        ("docs/gallery.html", "It is sooner.</h4>", "It is soon.</h4>", "toy-one/sooner differs"),
+        ("docs/gallery.html", 'cy="9" r="4"', 'cy="8" r="4"', "toy-one/"),
         ("docs/gallery.html", "40 runs", "41 runs", "counts other runs"),
+        ("docs/gallery.html", '<td class="number">3</td>', '<td class="number">4</td>', "counts other verdicts"),
+        (
+            "docs/gallery.html",
+            '<section class="paper"',
+            '<article class="claim x" id="toy-two/x"',
+            "no claim toy-two/x",
+        ),
     ],
 )
 def test_pages_that_disagree(ledger, root, page, old, new, problem):
     text = (root / page).read_text()
     assert old in text
     (root / page).write_text(text.replace(old, new))
-    (found,) = disagreements(ledger, ledger.rows(), root)
+    found, *_ = disagreements(ledger, ledger.rows(), root)
     assert problem in found and found.startswith(page.split("/")[-1])
 
 

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 CURRENT = [name for name in all_experiments() if name not in outstanding(RESULTS, all_experiments())]
 MOST_BYTES = 25_000_000
+MOST_BYTES_OF_THE_GALLERY = 6_000_000
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,10 @@ def test_the_rules_are_older_than_their_results(name):
     frozen = frozen_at(commit)
     assert frozen is not None, f"commit {commit} lists no rules"
     assert {f"{name}/{claim}": own for claim, own in about[RULES].items()}.items() <= frozen.items()
+
+
+def test_the_gallery_is_small():
+    assert (ROOT / "docs" / "gallery.html").stat().st_size < MOST_BYTES_OF_THE_GALLERY
 
 
 def test_the_results_are_small():

@@ -25,7 +25,7 @@ def test_the_package_never_imports_the_tools():
 
 
 def test_uplot_comes_with_its_licence_and_is_the_version_that_the_page_names():
-    static = ROOT / "src" / "grokscope" / "live" / "static"
+    static = ROOT / "src" / "grokscope" / "pages" / "static"
     (licence,) = [path for path in PROJECT["project"]["license-files"] if "uPlot" in path]
     assert (ROOT / licence).parent == static and "MIT License" in (ROOT / licence).read_text("utf-8")
     version = re.search(r"\(v([\d.]+)\)", (static / "uPlot.iife.min.js").read_text("utf-8"))[1]

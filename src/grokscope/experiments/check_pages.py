@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import nearest
+from .cards import card, counts_table, ledger_row
 from .claims_page import claims_page
 from .ledger import Ledger
 
@@ -52,12 +53,17 @@ def _gallery(path: Path, ledger: Ledger, rows: Sequence[dict[str, Any]]) -> Iter
     if not path.exists():
         yield f"{path.name}: missing; `make docs` writes it"
         return
-    page = html.unescape(path.read_text(encoding="utf-8"))
-    if ledger.summary() not in page:
+    page = path.read_text(encoding="utf-8")
+    if html.escape(ledger.summary()) not in page:
         yield f"{path.name}: counts other runs than the results"
+    if counts_table(rows) not in page:
+        yield f"{path.name}: counts other verdicts than the results"
     for row in rows:
-        if f"<td>{row['verdict']}</td><td>{row['measured']}\n" not in page or row["statement"] not in page:
+        if card(row) not in page or ledger_row(row) not in page:
             yield f"{path.name}: {row['id']} differs from the results ({row['verdict']})"
+    shown = re.findall(r'<article class="claim [^"]*" id="([^"]+)"', page)
+    for name in sorted(set(map(html.unescape, shown)) - {row["id"] for row in rows}):
+        yield f"{path.name}: no claim {name} in the results"
 
 
 def _sentences(path: Path, rows: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -20,7 +20,9 @@ def claims_page(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
         "# Claims",
         "",
         "Rebuilt from `results/` by `grokscope claims --markdown` and checked by `grokscope claims --check`; nothing here is typed "
-        "by hand. [Pictures](gallery.html). A verdict says whether our runs agree with the statement, as its author makes it.",
+        "by hand. The [gallery](gallery.html) shows the same claims as cards, with pictures, what was measured in each arm, and "
+        "the simulated size and power of each rule. A verdict says whether our runs agree with the statement, as its author makes "
+        "it.",
         "",
         ledger.summary(),
         "",
@@ -71,29 +73,25 @@ def _claim(row: dict[str, Any]) -> list[str]:
     who = "" if row["of"] == "paper" else f" ({row['of']})"
     reported = f" The paper: {row['reported']}." if row["reported"] else ""
     lines = [f"### {row['id']}: {row['verdict']}", "", f"*{row['statement']}*{who}{reported}", ""]
-    if row["cases"]:
-        lines += [
-            "| case | verdict | effects with 95 % intervals | p | seeds | size, power |",
-            "|---|---|---|---|---|---|",
-        ]
+    if any(case["effects"] for case in row["cases"]):
+        lines += ["| case | verdict | effect with 95 % interval | p | seeds |", "|---|---|---|---|---|"]
         lines += [_cells(case) for case in row["cases"]]
-        lines.append("")
-    details = [f"{case['name']}: {case['measured']}" if case["name"] else case["measured"] for case in row["cases"]]
-    lines += [f"- {_plain(detail)}" for detail in details if detail] or [f"- {_plain(row['measured'])}"]
+    else:
+        lines += [f"- {_plain(line)}" for line in row["measured"].split("\n")]
     found = f"FDR q = {row['q']:.2g}" + ("" if decided(row) else " (not below 0.05)") if row["q"] is not None else ""
-    ending = [f"Rule: {row['rule']}", f"Test: {row['test']}" if row["test"] else "", found]
+    ending = [
+        f"[Details](gallery.html#{row['id']}). Rule: {row['rule']}",
+        f"Test: {row['test']}" if row["test"] else "",
+        found,
+    ]
     return [*lines, "", " ".join(part.rstrip(".") + "." for part in ending if part), ""]
 
 
 def _cells(case: dict[str, Any]) -> str:
-    effects = "<br>".join(effect["text"] for effect in case["effects"])
+    effect = case["effects"][0]["text"] if case["effects"] else case["measured"]
     p = "" if case["p"] is None else f"{case['p']:.2g}"
-    simulated = case["simulated"]
-    powered = (
-        f"{100 * simulated['size']:.1f} %, {100 * simulated['power']:.0f} % at {simulated['at']}" if simulated else ""
-    )
     verdict = case["verdict"] + (f" ({case['blocked']})" if case["blocked"] else "")
-    cells = (case["name"] or "all", verdict, effects, p, str(case["seeds"] or ""), powered)
+    cells = (case["name"] or "all", verdict, effect, p, str(case["seeds"] or ""))
     return "| " + " | ".join(_plain(cell) for cell in cells) + " |"
 
 

@@ -52,7 +52,7 @@ def draw_seeds(
         return
     if spread == "seeds":
         for run in runs if len(runs) <= MOST_LINES else ():
-            ax.plot(*run.series(column), color=colour, zorder=2, lw=0.5, alpha=0.55, ls=line.get("ls", "-"))
+            ax.plot(*run.series(column), color=colour, zorder=2, lw=0.5, alpha=0.55, ls=line.get("ls", "-"), gid="seed")
     if spread != "none":
         ax.fill_between(epochs, *np.percentile(found, [25, 75], axis=0), color=colour, alpha=0.2, lw=0, zorder=1.5)
     ax.plot(epochs, np.median(found, axis=0), color=colour, label=label, zorder=3, **line)

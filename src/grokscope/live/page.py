@@ -9,11 +9,12 @@ from jinja2 import Environment, StrictUndefined
 
 from ..figures.phases import PHASES
 from ..figures.style import PHASE_COLOURS
+from ..pages.assets import static
 from .panels import PANELS
 from .view import LISTED
 
-SCRIPTS = ("uPlot.iife.min.js", "charts.js", "marks.js", "attention.js", "table.js", "live.js")
-STYLES = ("uPlot.min.css", "live.css")
+SCRIPTS = ("charts.js", "marks.js", "attention.js", "table.js", "live.js")
+STYLES = ("live.css",)
 
 
 def render(folder: str, nonce: str) -> str:
@@ -36,7 +37,11 @@ def render(folder: str, nonce: str) -> str:
         folder=folder,
         nonce=nonce,
         panels=PANELS,
-        scripts=[(package / "static" / name).read_text(encoding="utf-8") for name in SCRIPTS],
-        styles=[(package / "static" / name).read_text(encoding="utf-8") for name in STYLES],
+        scripts=[static("uPlot.iife.min.js"), *(_own(name) for name in SCRIPTS)],
+        styles=[static("uPlot.min.css"), *(_own(name) for name in STYLES)],
         about=json.dumps(about).replace("<", "\\u003c"),
     )
+
+
+def _own(name: str) -> str:
+    return (files(__package__) / "static" / name).read_text(encoding="utf-8")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-
-from jinja2 import Environment, StrictUndefined
+from itertools import chain
 
 from ..analysis import unreached_word
 from ..figures import arm_colours
 from ..figures.panels import MOST_LINES
+from ..pages import environment
 from .pictures import Picture
+
+Entry = tuple[str, str, list[tuple[str, str]]]
+"""Anchor and title of a section, and of what is in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,17 +107,39 @@ class Page:
     versions: tuple[tuple[str, str], ...] = ()
     """Programs, device and their versions."""
 
+    @property
+    def outline(self) -> list[Entry]:
+        """The contents of the page: anchor and title of each section, with those of its pictures."""
+        entries: list[Entry] = []
+        if self.what or self.arms or self.settings:
+            entries.append(("what", "What was run", []))
+        if self.pictures:
+            entries.append(("pictures", "Pictures", _links(self.pictures)))
+        entries += [(section.name, section.title, _links(section.pictures)) for section in self.sections]
+        if self.runs:
+            entries.append(("runs", "Runs", []))
+        return [*entries, ("again", "Do it again", [])]
+
+
+def _links(pictures: Sequence[Picture]) -> list[tuple[str, str]]:
+    return [(picture.anchor, picture.title) for picture in pictures]
+
 
 def render(page: Page) -> str:
     """The page as HTML."""
-    package = files(__package__)
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"count": _count, "percent": _percent, "seconds": _seconds}
-    environment.globals |= {"epoch": _epoch}
-    template = environment.from_string((package / "page.html.j2").read_text(encoding="utf-8"))
-    colours = arm_colours([name for name, _ in page.arms])
-    css = (package / "page.css").read_text(encoding="utf-8")
-    return template.render(page=page, css=css, colours=colours, most_lines=MOST_LINES)
+    templates = environment()
+    templates.filters |= {"count": _count, "percent": _percent, "seconds": _seconds}
+    templates.globals |= {"epoch": _epoch}
+    pictures = chain(page.pictures, *(section.pictures for section in page.sections))
+    return templates.get_template("report/page.html.j2").render(
+        page=page,
+        title=page.title,
+        colours=arm_colours([name for name, _ in page.arms]),
+        most_lines=MOST_LINES,
+        charts=any(picture.chart for picture in pictures),
+        more_styles=(),
+        more_scripts=(),
+    )
 
 
 def _count(value: int) -> str:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
+from typing import Any
+from zlib import crc32
+
+from markupsafe import Markup
 
 from ..errors import ConfigError
 from ..figures import FigureSpec, RunCurves, figures, outcomes, to_png, to_svg
+from ..pages import Chart, chart_svg, figure_data, figure_svg, slim
+from .charts import chart_of
 
-LARGEST_SVG = 600_000
-"""Characters. A larger picture is embedded as PNG, so that the five standard ones, a third longer as text, stay under 5 MB."""
+PIXELS = 125
+"""Width of a picture on a page, in pixels per inch of print."""
+NARROWEST = 84
+"""The same, below which a picture scrolls instead of shrinking further."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -32,18 +43,58 @@ class Picture:
     height: float
     """Inches in print."""
     svg: str = ""
-    """SVG text: what a page shows, unless it is too large."""
+    """SVG text of matplotlib, to be saved as a file; a page shows it without what it can do without."""
     png: bytes = b""
     """The same as PNG bytes; empty if they are not needed."""
     small: bytes = b""
-    """The same as WebP bytes, used instead of the others on a page with many figures."""
+    """WebP bytes, shown in place of an SVG: an animation."""
+    chart: Chart | None = None
+    """Curves that a page shows as an interactive chart, in place of the SVG."""
+    chart_caption: str = ""
+    """What to look at in the chart."""
+    data: Sequence[Mapping[str, Any]] = ()
+    """The numbers that the picture shows, as `figure_data` gives them. Those of a chart are in the page anyway."""
+    lazy: bool = False
+    """Whether a page holds the SVG compressed and unpacks it when it comes into view: for pages with many pictures."""
 
     @property
-    def source(self) -> str:
-        """The picture as a data address: an SVG inside an image keeps its ids and styles to itself."""
-        kind, data = ("png", self.png) if len(self.svg) > LARGEST_SVG else ("svg+xml", self.svg.encode())
-        kind, data = ("webp", self.small) if self.small else (kind, data)
-        return f"data:image/{kind};base64,{b64encode(data).decode()}"
+    def anchor(self) -> str:
+        """Its id on a page; sections have names of their own."""
+        return f"picture-{self.name}"
+
+    @property
+    def words(self) -> str:
+        """The caption of what the page shows."""
+        return self.chart_caption if self.chart else self.caption
+
+    @property
+    def packed(self) -> str:
+        """The numbers for the download, compressed; empty if there are none."""
+        return _packed(json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)) if self.data else ""
+
+    @property
+    def packed_element(self) -> str:
+        """The still picture, compressed."""
+        return _packed(self.element)
+
+    @property
+    def element(self) -> Markup:
+        """The still picture as an element of a page."""
+        if self.small:
+            source = f"data:image/webp;base64,{b64encode(self.small).decode()}"
+            return Markup(f'<img src="{source}" alt="{escape(self.alt)}" {self._size}>')
+        drawn = chart_svg(self.chart) if self.chart else slim(self.svg, f"p{crc32(self.name.encode()):x}")
+        size = "" if self.chart else f" {self._size}"
+        return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(self.alt)}"{size}', 1))
+
+    @property
+    def _size(self) -> str:
+        width, height = (round(side * PIXELS) for side in (self.width, self.height))
+        return f'width="{width}" height="{height}" style="min-width: {round(self.width * NARROWEST)}px"'
+
+
+def _packed(text: str) -> str:
+    return b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
 def standard_pictures(
@@ -101,19 +152,34 @@ def picture_of(
 ) -> Picture:
     """A registered figure of the runs, drawn and explained.
 
-    png   make a PNG as well, also where a page shows the SVG
+    png   draw it as SVG and PNG files as well, also where a page shows a chart
     """
+    became = "; ".join(f"{arm}: {outcome}" for arm, outcome in outcomes(runs).items())
+    chart, caption = chart_of(spec.name, runs) or (None, "")
+    alt = f"{spec.shows} {became}."
+    if chart and not png:  # what the page shows is not drawn by matplotlib, which takes most of the time of a page
+        return Picture(
+            name=spec.name,
+            title=spec.title,
+            caption=spec.caption,
+            alt=f"Line charts over epochs on a log scale, median and middle half of the seeds of each arm. {became}.",
+            width=7.0,
+            height=3.0,
+            chart=chart,
+            chart_caption=caption,
+        )
     figure = spec.draw_page(runs, medians)
     width, height = map(float, figure.get_size_inches())
-    svg = to_svg(figure)
-    became = "; ".join(f"{arm}: {outcome}" for arm, outcome in outcomes(runs).items())
     return Picture(
         name=spec.name,
         title=spec.title,
         caption=spec.caption,
-        alt=f"{spec.shows} {became}.",
+        alt=alt,
         width=width,
         height=height,
-        svg=svg,
-        png=to_png(figure) if png or len(svg) > LARGEST_SVG else b"",
+        svg=to_svg(figure) if png else figure_svg(figure),
+        png=to_png(figure) if png else b"",
+        chart=chart,
+        chart_caption=caption,
+        data=() if chart else figure_data(figure),
     )

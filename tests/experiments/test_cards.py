@@ -1,0 +1,144 @@
+"""Verdict cards: the line of no effect, intervals without an end, what is asked for, and what is folded."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from grokscope.experiments.base import VERDICTS
+from grokscope.experiments.cards import MARKS, SHOWN, WORDS, card
+from grokscope.experiments.effects import WIDTH, asked_range, axis_ticks, effect_axis, effect_svg
+
+
+def effect(name="time ratio", value=0.5, low=0.4, high=0.6):
+    return {"name": name, "value": value, "low": low, "high": high, "text": f"{name} {value} ({low} to {high})"}
+
+
+def case(name="", verdict="agrees", **given):
+    plain = {
+        "effects": [effect()],
+        "p": 0.001,
+        "seeds": 20,
+        "simulated": None,
+        "blocked": "",
+        "measured": "a: 5 · b: 9",
+    }
+    return {"name": name, "verdict": verdict, **plain, **given}
+
+
+def row(**given):
+    plain = {
+        "id": "si-toy/one",
+        "paper": "structural-inference",
+        "of": "paper",
+        "statement": "It is sooner.",
+        "reported": "",
+    }
+    plain |= {
+        "verdict": "agrees",
+        "when": "",
+        "cases": [case()],
+        "p": 0.001,
+        "q": 0.002,
+        "test": "sign test",
+        "rule": "Rule",
+    }
+    plain |= {"measured": "line", "settings": "ours", "differs": "", "runs": 40, "scale": "full", "seeds": 20}
+    return {**plain, **given}
+
+
+@pytest.mark.parametrize(
+    ("name", "none"),
+    [
+        ("time ratio", 1.0),
+        ("time ratio of ticket to the end", 1.0),
+        ("difference in accuracy_600", 0.0),
+        ("Spearman's ρ of a and b", 0.0),
+        ("share of dense", None),
+        ("mean of accuracy_600", None),
+    ],
+)
+def test_the_line_of_no_effect(name, none):
+    axis = effect_axis([effect(name)])
+    assert axis is not None and axis.none == none
+    assert ('class="none"' in effect_svg(effect(name), axis)) == (none is not None)
+    if none is not None:
+        assert none in axis_ticks(axis)
+        assert axis.low < none < axis.high
+
+
+def test_a_common_axis_holds_every_interval():
+    effects = [effect(value=0.02, low=0.01, high=0.05), effect(value=3.0, low=2.0, high=7.0)]
+    axis = effect_axis(effects)
+    places = [axis.place(x) for x in (0.01, 0.05, 1.0, 2.0, 7.0)]
+    assert places == sorted(places) and 0 < places[0] and places[-1] < WIDTH
+    assert axis_ticks(axis) == sorted(axis_ticks(axis))
+
+
+def test_ends_that_are_not_bounded_are_arrows():
+    axis = effect_axis([effect(high=None)])
+    assert effect_svg(effect(high=None), axis).count('class="range"') == 2
+    assert effect_svg(effect(low=None, high=None), axis).count('class="range"') == 3
+    assert "circle" not in effect_svg(effect(value=None), axis)
+    assert effect_axis([effect("exponent", None, None, None)]) is None
+
+
+def test_what_is_asked_for_is_shaded():
+    assert asked_range("dense: asked -1 to 0.2; given that …") == (-1.0, 0.2)
+    assert asked_range("nothing") is None
+    axis = effect_axis([effect("exponent", 0.9, 0.8, 1.0)], [(0.4, 0.6)])
+    assert axis.low < 0.6 and 'class="asked"' in effect_svg(effect("exponent", 0.9, 0.8, 1.0), axis, (0.4, 0.6))
+
+
+def test_every_verdict_has_a_mark_and_words_of_its_own():
+    assert set(MARKS) == set(WORDS) == set(VERDICTS)
+    assert len(set(MARKS.values())) == len(set(WORDS.values())) == len(VERDICTS)
+    for verdict in VERDICTS:
+        html = card(row(verdict=verdict))
+        assert MARKS[verdict] in html and WORDS[verdict] in html
+
+
+def test_a_card_is_well_formed_and_escapes_text():
+    evil = "<b>&"
+    html = card(row(statement=evil, reported=evil, rule=evil, when=evil, cases=[case(evil, measured=evil)]))
+    root = ET.fromstring(html)
+    assert "".join(root.itertext()).count(evil) == 7
+    assert "<b>&" not in html
+
+
+def test_many_cases_are_folded_and_notes_of_the_ledger_kept():
+    cases = [case(f"case {n}") for n in range(SHOWN + 4)]
+    measured = "\n".join(["one line"] * len(cases)) + "\n3 runs diverged"
+    html = card(row(cases=cases, measured=measured))
+    assert "4 more cases" in html and "3 runs diverged" in html and "one line" not in html
+    assert "more cases" not in card(row(cases=cases[: SHOWN + 1]))
+
+
+def test_the_name_of_a_common_effect_stands_in_the_heading():
+    html = card(row(cases=[case("x"), case("y")]))
+    assert html.count("time ratio") == 1 and "time ratio (95 % interval)" in html
+    mixed = card(row(cases=[case("x"), case("y", effects=[effect("exponent")])]))
+    assert "effect (95 % interval)" in mixed and "exponent" in mixed
+
+
+def test_few_cases_are_named_and_many_counted():
+    when = "agrees: x; disagrees: y"
+    assert f"We found:</b> {when}." in card(row(when=when, cases=[case("x"), case("y", "disagrees")]))
+    many = [case(f"x {n}", "agrees" if n else "disagrees") for n in range(6)]
+    assert "We found:</b> agrees in 5, disagrees in 1 cases." in card(row(when=when, cases=many))
+
+
+def test_a_case_that_is_blocked_says_why_once():
+    html = card(
+        row(
+            cases=[case("x", "cannot be told", effects=[], blocked="no seed is left", measured="no seed is left: 0/20")]
+        )
+    )
+    assert html.partition("<details>")[0].count("no seed is left") == 1
+
+
+def test_ticks_stand_under_the_last_case_of_each_scale():
+    html = card(row(cases=[case("x"), case("y", effects=[], measured="nothing"), case("z")]))
+    assert html.count('class="axis"') == 1 and html.index('class="axis"') > html.index(">z<")
+    assert "time ratio (95 % interval)" in html
