@@ -11,7 +11,7 @@ from .rivals.base import Bout, Outcome, rivals
 
 if TYPE_CHECKING:
     from .prepare import Plan
-    from .race import Train
+    from .training import Train
     from .tournament import Tournament
 
 SOLVERS = ("fourier", "gf2", "lasso")

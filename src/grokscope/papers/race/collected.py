@@ -7,19 +7,16 @@ candidates count.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...analysis.times import stable_time
 from ...config import RunConfig, Stop, read_stored
 from ...experiments.collected import Finished, collected
-from ...launch.local import train_all
 from ...race.methods.search import Search
-from ...race.together import together
 from ...run import StoredRun
-from ...searching import SearchSettings, Tournament, search
-from ...searching.api import quiet_stages
+from ...searching import SearchSettings, Tournament
+from ...searching.api import search_together
 from ...store import last_numerics, read_metrics
 from ...thresholds import reaches
 from ..search.found import settings_for
@@ -27,8 +24,6 @@ from ..search.found import settings_for
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...searching.race import Train
-    from ...store import RunInfo
 
 GOAL = 0.99
 
@@ -48,14 +43,7 @@ def race_settings(config: RunConfig) -> SearchSettings:
 @functools.lru_cache(maxsize=8)
 def tournaments_of(configs: tuple[RunConfig, ...], runs: str, device: str) -> dict[int, Tournament]:
     """The searches of several seeds, side by side; what is stored of them is not trained again."""
-
-    def train(own: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
-        return train_all(own, runs=runs, device=device, notify=quiet_stages)
-
-    def task(config: RunConfig) -> Callable[[Train], Tournament]:
-        return lambda train: search(config, settings=race_settings(config), runs=runs, device=device, train=train)
-
-    found = together([task(config) for config in configs], train)
+    found = search_together([(config, race_settings(config)) for config in configs], runs=runs, device=device)
     return {config.seed: one for config, one in zip(configs, found, strict=True)}
 
 
