@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from grokscope.errors import ConfigError
-from grokscope.fleet import splits
+from grokscope.fleet import data, splits
 from grokscope.fleet.data import lane_data
+from grokscope.fleet.program import Program
 from grokscope.priors.support import SupportKL
 from grokscope.tasks.modular import Modular
 
@@ -68,3 +69,22 @@ def test_a_split_with_global_randomness_is_not_kept(tiny, monkeypatch):
     for _ in range(2):
         with pytest.raises(ConfigError, match="drew from the global generator of PyTorch"):
             splits.split_of(tiny.task, 0)
+
+
+def test_tokens_that_two_runs_share_are_planned_once(tiny, monkeypatch):
+    planned = []
+    plan = data.plan
+    monkeypatch.setattr(data, "plan", lambda tokens, *sizes: planned.append(len(tokens)) or plan(tokens, *sizes))
+    config = replace(tiny, task=Modular(p=11, distractors=2, train_fraction=0.8), prior=SupportKL())
+    program = Program(config, 3, torch.device("cpu"))
+    for lane, units in enumerate(((0, 1), (2, 3))):
+        own = replace(config, prior=SupportKL(units=units))
+        program.load(lane, own, lane_data(own))
+    assert len(planned) == 2, "training and test sequences"
+    program.load(2, replace(config, seed=1), lane_data(replace(config, seed=1)))
+    assert len(planned) == 4
+    alone = Program(config, 1, torch.device("cpu"))
+    for lane, seed in enumerate((0, 0, 1)):
+        alone.load(0, replace(config, seed=seed), lane_data(replace(config, seed=seed)))
+        for name, tensor in alone.test.items():
+            assert tensor[0].equal(program.test[name][lane]), name
