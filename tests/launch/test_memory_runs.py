@@ -22,7 +22,9 @@ def configs(tiny):
 
 def same(stored, other):
     """Whether two run folders hold the same run: what was measured, but not how long it took."""
-    manifests = [{k: v for k, v in run.manifest.items() if k not in ("created", "time", "host")} for run in (stored, other)]
+    manifests = [
+        {k: v for k, v in run.manifest.items() if k not in ("created", "time", "host")} for run in (stored, other)
+    ]
     assert manifests[0].keys() == manifests[1].keys()
     assert stored.manifest["numerics"] == other.manifest["numerics"]
     for name in ("id", "config", "status", "epoch"):
@@ -67,7 +69,8 @@ def test_a_run_continues_in_memory_and_in_the_store(configs, tmp_path):
     assert read_metrics(read_run(tmp_path / "memory" / config.id))["train_loss"] == read_metrics(whole)["train_loss"]
     later = replace(config, epochs=20)
     continued = [
-        train_all([later], runs=tmp_path / name, device="cpu", notify=lambda line: None)[0] for name in ("stored", "memory")
+        train_all([later], runs=tmp_path / name, device="cpu", notify=lambda line: None)[0]
+        for name in ("stored", "memory")
     ]
     assert read_metrics(continued[0])["train_loss"] == read_metrics(continued[1])["train_loss"]
 
@@ -85,3 +88,8 @@ def test_a_run_that_fails_is_named(configs, monkeypatch):
     monkeypatch.setattr(MemoryRun, "save", broken)
     with pytest.raises(StoreError, match=r"3 of 3 runs failed.*broken"):
         train_in_memory([MemoryRun(config) for config in configs], device="cpu")
+
+
+def test_no_run_twice(configs):
+    with pytest.raises(ValueError, match="a run is given twice"):
+        train_in_memory([MemoryRun(configs[0]), MemoryRun(configs[0])], device="cpu")

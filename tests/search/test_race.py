@@ -44,7 +44,9 @@ def test_a_race_is_stored_and_counted(config, tmp_path):
     assert found.status == "finished" and len(found.entries) == 7
     stored = {run.id: run for run in list_runs(tmp_path)}
     assert set(stored) == {entry.run for entry in found.entries.values() if entry.epochs > 10}
-    assert {run.id: run.epoch for run in stored.values()}.items() <= {e.run: e.epochs for e in found.entries.values()}.items()
+    assert {run.id: run.epoch for run in stored.values()}.items() <= {
+        e.run: e.epochs for e in found.entries.values()
+    }.items()
     assert found.run_steps == sum(entry.epochs for entry in found.entries.values())
     winner = found.entries[found.winner]
     assert winner.epochs == 40 and winner.dropped is None
@@ -54,6 +56,7 @@ def test_a_race_is_stored_and_counted(config, tmp_path):
     assert load_tournament(tmp_path, found.id) == json.loads(json.dumps(found.to_dict()))
     page = write_page(found, tmp_path, "grokscope.searching").read_text()
     assert found.verdict().split("(")[0].strip() in page
+    assert "In the line charts" not in page, "the note about runs of several seeds"
 
 
 def test_the_same_call_returns_the_same_tournament_without_training(config, tmp_path):

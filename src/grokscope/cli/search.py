@@ -51,9 +51,10 @@ def search(
 ) -> None:
     """Find which tokens matter: race hypotheses about them, and train on with the one that holds.
 
-    Every candidate is a run with a KL prior towards the tokens it names; only the last few are stored. Candidates are judged on validation examples taken from
-    the training set; the winner is tested once on further examples, and the answer may be that there is no support. The same
-    command continues where it stopped. Settings of the search itself begin with `search.`:
+    Every candidate is a run with a KL prior towards the tokens it names. Candidates are judged on validation examples taken from
+    the training set; the winner is tested once on further examples, and the answer may be that there is no support. What is
+    measured of all candidates is stored; only the last few are stored as runs. The same command continues where it stopped.
+    Settings of the search itself begin with `search.`:
 
         grokscope search docs/examples/search-small.toml
 

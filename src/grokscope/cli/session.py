@@ -128,9 +128,7 @@ def search_trainer(
         with Display([run.config for run in own], names) as display:
             train_in_memory(own, progress=display, **how)
 
-    return Trainer(
-        stage_trainer(place, runs, device, lanes, show, stats), memory if place.in_process(device) else None
-    )
+    return Trainer(stage_trainer(place, runs, device, lanes, show, stats), memory if place.in_process(device) else None)
 
 
 def print_stats(stats: TrainingStats, as_json: bool) -> None:

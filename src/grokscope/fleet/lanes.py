@@ -105,8 +105,10 @@ class Lanes:
         self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
 
     def _ready(self, number: int, side: Batch) -> Batch:
-        """Training, test or validation batch (`number`) of a run in the form in which it is read, on the device. Tokens that the run
-        loaded before has as well, such as those of the candidates of a search, are neither moved nor planned again."""
+        """Training, test or validation batch (`number`) of a run in the form in which it is read, on the device.
+
+        Tokens that the run loaded before has as well, as candidates of a search have, are neither moved nor planned again.
+        """
         rest = {name: tensor.to(self.device) for name, tensor in side.items() if name != "tokens"}
         if "tokens" not in side:
             return self.planned(rest)

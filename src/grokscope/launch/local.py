@@ -142,10 +142,15 @@ def train_in_memory(
     progress: Progress | None = None,
     stats: TrainingStats | None = None,
 ) -> None:
-    """Train runs that are not stored, each to its last epoch; those that were trained before continue. The precision of each must
-    be chosen (`precision.resolved`), and none may refer to a stored run. Ctrl-C leaves the unfinished ones with status "stopped"."""
+    """Train runs that are not stored, each to its last epoch; those that were trained before continue.
+
+    The precision of each must be chosen (`precision.resolved`), and none may refer to a stored run. Ctrl-C leaves those that are
+    not finished with status "stopped".
+    """
     place = resolve_device(device)
     left = {run.config.id: run for run in runs if not run.finished}
+    if len(left) < sum(not run.finished for run in runs):
+        raise ValueError("a run is given twice")
     if not left:
         return
     configs = [run.config for run in left.values()]

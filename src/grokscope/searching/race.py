@@ -199,7 +199,7 @@ class Race:
         runs = []
         for units, config in configs.items():
             run = self.kept.runs.get(units) or MemoryRun(config)
-            run.config, run.on_finish = config, lambda run, units=units: reached(units, run)  # type: ignore[misc]
+            run.config, run.on_finish = config, lambda run, units=units: reached(units, run)
             if run.finished:  # it stopped before
                 self._reached(epoch, units, run)
             runs.append(run)
