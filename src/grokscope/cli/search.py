@@ -95,7 +95,7 @@ def search(
     if as_json:
         print(to_json({**tournament.to_dict(), "page": str(page)}))
     else:
-        _print(tournament.to_dict(), tournament.verdict())
+        _print(tournament.to_dict(), tournament.verdict(), runs)
         print(f"\npage: {page}")
     print_stats(stats, as_json)
 
@@ -112,7 +112,7 @@ ROWS = 10
 """Candidates in the printed table."""
 
 
-def _print(plain: dict[str, Any], verdict: str) -> None:
+def _print(plain: dict[str, Any], verdict: str, runs: Path) -> None:
     from rich.table import Table
 
     from .printing import print_table
@@ -127,7 +127,8 @@ def _print(plain: dict[str, Any], verdict: str) -> None:
         last = entry["rungs"][-1]
         loss = "diverged" if last["loss"] is None else f"{last['loss']:.3f}"
         dropped = "winner" if entry["run"] == plain["run"] else f"epoch {entry['dropped']}"
-        table.add_row(entry["name"], entry["run"], loss, f"{last['accuracy']:.1%}", f"{entry['run_steps']:,}", dropped)
+        run = entry["run"] if (runs / entry["run"]).is_dir() else "not stored"
+        table.add_row(entry["name"], run, loss, f"{last['accuracy']:.1%}", f"{entry['run_steps']:,}", dropped)
     print_table(table, 90)
     if len(listed) > ROWS:
         print(f"… and {len(listed) - ROWS:,} more")
