@@ -162,9 +162,9 @@ class Race:
             entries.setdefault(units, Entry(units=units, run=config.id, steps_per_epoch=config.steps_per_epoch))
         here = in_memory and self.trainer.memory is not None and not origins(self.plan.config)
         missing = [units for units in supports if not (in_memory and self._recall(units, epoch))]
-        stored = [units for units in missing if not here or (self.runs / entries[units].run).exists()]
-        self._train_here(epoch, {units: configs[units] for units in missing if units not in set(stored)})
-        self._train_stored(epoch, {units: configs[units] for units in stored})
+        stored = {units: configs[units] for units in missing if not here or (self.runs / entries[units].run).exists()}
+        self._train_here(epoch, {units: configs[units] for units in missing if units not in stored})
+        self._train_stored(epoch, stored)
         if missing:
             self._save()
         return [entries[units].standings[epoch] for units in supports]

@@ -24,7 +24,6 @@ from ..search.found import settings_for
 if TYPE_CHECKING:
     import pandas as pd
 
-
 GOAL = 0.99
 
 
@@ -44,6 +43,8 @@ def race_settings(config: RunConfig) -> SearchSettings:
 def tournaments_of(configs: tuple[RunConfig, ...], runs: str, device: str) -> dict[int, Tournament]:
     """The searches of several seeds, side by side; what is stored of them is not trained again."""
     found = search_together([(config, race_settings(config)) for config in configs], runs=runs, device=device)
+    if any(one.status != "finished" for one in found):  # what was measured is saved, and the same command continues
+        raise KeyboardInterrupt
     return {config.seed: one for config, one in zip(configs, found, strict=True)}
 
 
@@ -61,8 +62,7 @@ def _rows(run: Finished) -> tuple[pd.DataFrame, int]:
     if not is_search(run.config):
         return run.metrics, 0
     found = _searched(run)
-    if found.winner is None:  # what was trained of the search is saved, and the same command continues it
-        raise KeyboardInterrupt
+    assert found.winner is not None
     entry = found.entries[found.winner]
     rows = read_metrics(StoredRun.find(run.info.path.parent, entry.run).info).to_pandas()
     return rows, found.run_steps - entry.run_steps
