@@ -93,3 +93,11 @@ def test_a_run_that_fails_is_named(configs, monkeypatch):
 def test_no_run_twice(configs):
     with pytest.raises(ValueError, match="a run is given twice"):
         train_in_memory([MemoryRun(configs[0]), MemoryRun(configs[0])], device="cpu")
+
+
+def test_a_run_that_is_released_keeps_what_was_measured(configs):
+    run = MemoryRun(configs[0])
+    train_in_memory([run], device="cpu")
+    assert run.nbytes > 0
+    run.release()
+    assert run.nbytes == 0 and run.finished and run.epoch == 12 and len(run.rows) == 4

@@ -154,16 +154,25 @@ def test_what_does_not_fit_is_trained_again(config, tmp_path, monkeypatch):
     assert again.to_dict() == whole.to_dict()
 
 
-def test_the_worst_is_given_up_first():
-    class Run:
-        nbytes = 10
+class Run:
+    """A run of ten bytes."""
 
-    kept = Kept(limit=25)
+    nbytes = 10
+
+    def release(self):
+        self.nbytes = 0
+
+
+def test_the_worst_is_given_up_first():
+    kept, runs = Kept(limit=25), [Run() for _ in range(5)]
     for number, loss in enumerate((3.0, 1.0, 2.0, 5.0)):
-        kept.add(Standing((number,), loss, 0.0, 0.0), Run())
+        kept.add(Standing((number,), loss, 0.0, 0.0), runs[number])
     assert sorted(kept.runs) == [(1,), (2,)]
+    assert [run.nbytes for run in runs] == [0, 10, 10, 0, 10], "the training call still holds those that were given up"
+    kept.add(Standing((2,), 4.0, 0.0, 0.0), runs[2])
+    assert sorted(kept.runs) == [(1,), (2,)], "the same run at a later rung"
     kept.drop((1,))
-    kept.add(Standing((4,), 9.0, 0.0, 0.0), Run())
+    kept.add(Standing((4,), 9.0, 0.0, 0.0), runs[4])
     assert sorted(kept.runs) == [(2,), (4,)]
 
 

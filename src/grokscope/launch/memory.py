@@ -91,6 +91,11 @@ class MemoryRun:
     def close(self) -> None:
         """There is nothing to release."""
 
+    def release(self) -> None:
+        """Free the memory of the checkpoints: what was measured stays, but the run can be neither continued nor stored."""
+        for save in self.saves:
+            save["tensors"] = {}
+
     def store(self, runs: str | Path) -> None:
         """Write the folder that the run would have, had it been stored from the start. One that exists is left as it is."""
         writer = RunWriter(runs, self.config, self.device, self.record)

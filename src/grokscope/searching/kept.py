@@ -30,14 +30,14 @@ class Kept:
     def add(self, standing: Standing, run: MemoryRun) -> None:
         """Keep a run that has reached a rung. A candidate that is given up and yet survives is trained again."""
         units = standing.units
-        self.drop(units)
+        self._size += run.nbytes - self._sizes.get(units, 0)
         self.runs[units], self._standings[units], self._sizes[units] = run, standing, run.nbytes
-        self._size += run.nbytes
         while self._size > self.limit:
             self.drop(max(self._standings, key=lambda one: (self._standings[one].loss, len(one), one)))
 
     def drop(self, units: Units) -> None:
-        """Forget a run, if it is kept."""
-        if self.runs.pop(units, None) is not None:
+        """Forget a run, if it is kept, and free its memory, whoever else holds it."""
+        if (run := self.runs.pop(units, None)) is not None:
+            run.release()
             del self._standings[units]
             self._size -= self._sizes.pop(units)
