@@ -106,15 +106,14 @@ def test_another_kind_of_device_is_named(tiny, tmp_path, capsys, elsewhere):
 def test_the_number_of_lanes_is_that_of_the_plan_and_follows_when_memory_runs_out(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(local, "numerics", lambda device, lanes: {"lanes": lanes})
     configs = [replace(tiny, seed=seed) for seed in range(5)]
-    notes = {}
-    group = local._group(configs, 512, tmp_path, torch.device("cpu"), notes)
+    cpu = torch.device("cpu")
+    group = local._group(configs, 512, cpu, lambda config, now: local._job(config, tmp_path, cpu, now))
     assert {job.sink.numerics()["lanes"] for job in group.waiting} == {5}
     group.lanes = 2
     job = group.waiting[0]
     assert job.sink.resume() is None
     job.sink.close()
     assert find_run(tmp_path, configs[0].id).manifest["numerics"] == {"lanes": 2}
-    assert notes == {}
 
 
 def test_a_manifest_without_them_gets_them(tiny, tmp_path, capsys):

@@ -14,6 +14,7 @@ from grokscope.launch import train_all
 from grokscope.papers.race.collected import tournaments_of
 from grokscope.priors.kl import KL
 from grokscope.race.tuning import StoppedError
+from grokscope.searching.training import Trainer
 from grokscope.store import list_runs
 from grokscope.tasks.modular import Modular
 
@@ -68,14 +69,14 @@ def test_searches_are_trained_where_the_race_is_and_once(tiny, tmp_path):
         trained.extend(config.id for config in own)
         return train_all(own, runs=tmp_path, device="cpu", notify=lambda line: None)
 
-    found = tournaments_of(configs, str(tmp_path), train)
+    found = tournaments_of(configs, str(tmp_path), Trainer(train))
     assert [one.status for one in found.values()] == ["finished"] * 2
     assert set(trained) == {run.id for run in list_runs(tmp_path)}
     trained.clear()
-    assert tournaments_of(configs, str(tmp_path), train) is found, "when the results are collected"
+    assert tournaments_of(configs, str(tmp_path), Trainer(train)) is found, "when the results are collected"
     assert trained == []
     with pytest.raises(StoppedError):
-        tournaments_of(configs[:1], str(tmp_path / "elsewhere"), lambda own, names: [])
+        tournaments_of(configs[:1], str(tmp_path / "elsewhere"), Trainer(lambda own, names: []))
 
 
 @pytest.mark.parametrize(

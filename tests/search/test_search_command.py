@@ -5,6 +5,7 @@ import json
 import pytest
 
 from grokscope.cli import main
+from grokscope.launch import local
 
 TINY = [
     *("--set", "task.p=11", "--set", "task.distractors=1", "--set", "task.train_fraction=0.8", "--set", "epochs=20"),
@@ -46,6 +47,28 @@ def test_a_search_prints_and_stores_its_tournament(run, tmp_path):
     assert code == 0 and "support found" in out.lower() and "plain" in out
     code, out, _ = run("runs", "--json")
     assert code == 0 and len(json.loads(out)) == 4, "the folder of the search is no run"
+
+
+def test_candidates_that_are_not_stored_are_marked(run, monkeypatch):
+    monkeypatch.setattr("grokscope.searching.schedules.base.leads", lambda rivals, chance: True)
+    code, out, _ = run("search", *TINY, "--k", "2", "--quiet")
+    assert code == 0 and out.count("not stored") == 2
+    code, out, _ = run("runs", "--json")
+    assert code == 0 and len(json.loads(out)) == 1, "the winner"
+
+
+def test_an_interrupted_search_says_what_begins_again(run, monkeypatch):
+    with monkeypatch.context() as patch:
+        whole = local.train_in_memory
+        patch.setattr(local, "train_in_memory", lambda runs, **how: whole(runs[:1], **how))
+        code, out, err = run("search", *TINY, "--k", "2")
+    assert (code, out) == (130, "")
+    saved = (
+        "stopped; what was measured is saved, and 2 candidates that were not yet compared begin again. To continue: "
+    )
+    assert err.splitlines()[-1].startswith(saved + "grokscope search")
+    code, out, _ = run("search", *TINY, "--k", "2", "--json")
+    assert code == 0 and json.loads(out)["status"] == "finished"
 
 
 @pytest.mark.parametrize(

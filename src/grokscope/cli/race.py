@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..race.tracks.base import Scale, Sizes, Track
     from ..race.tuning import Train
     from ..report import Picture
+    from ..searching.training import Trainer
 
 CONTROLS = "controls"
 """Named like a track: the positive controls."""
@@ -186,6 +187,12 @@ class _How:
 
         return stage_trainer(self.place, self.runs, self.device, self.lanes, not self.quiet, self.stats)
 
+    def search_trainer(self) -> Trainer:
+        """The same for searches, which train in memory if this process trains."""
+        from .session import search_trainer
+
+        return search_trainer(self.place, self.runs, self.device, self.lanes, not self.quiet, self.stats)
+
 
 def _tune(track: Track, methods: dict[str, Method], how: _How) -> None:
     from ..race.methods.base import method
@@ -226,7 +233,7 @@ def _run(experiment: Experiment, how: _How, seeds: int | None) -> None:
     how.notify(f"{experiment.name}: {len(asked)} runs")
     stored = train_arms(asked, how.place, how.runs, how.device, how.lanes, False, how.quiet, how.stats)
     if searches := searches_of(stored.values()):
-        tournaments_of(searches, str(how.runs), how.trainer())
+        tournaments_of(searches, str(how.runs), how.search_trainer())
     if experiment.priced and how.place.kind != "local":
         print(
             f"{experiment.name}: no seconds, since steps are timed on this machine only (--on local)", file=sys.stderr

@@ -100,8 +100,8 @@ def reproduce(
     begin, before = time.perf_counter(), 0 if again else _steps(everything, runs)
     spent_on = TrainingStats()
     collector = Collector(scale, runs, results)
-    # one step of every arm of a priced experiment is timed, on a device that does nothing else
-    beside = {} if again else {one.name: asked[one.name] for one in chosen if not one.priced}
+    # some experiments time steps, or train searches, on a device that should do nothing else
+    beside = {} if again else {one.name: asked[one.name] for one in chosen if not one.needs_device}
     with collector.watching(beside):
         stored = train_arms(everything, place, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before

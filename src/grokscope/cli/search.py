@@ -11,7 +11,7 @@ import typer
 from .app import Device, Json, Lanes, Quiet, Runs, Sets, app, parse_sets
 from .place import On, parse_place
 from .printing import to_json
-from .session import command_line, print_stats, stage_trainer
+from .session import command_line, print_stats, search_trainer
 
 PREFIX = "search."
 
@@ -52,8 +52,9 @@ def search(
     """Find which tokens matter: race hypotheses about them, and train on with the one that holds.
 
     Every candidate is a run with a KL prior towards the tokens it names. Candidates are judged on validation examples taken from
-    the training set; the winner is tested once on further examples, and the answer may be that there is no support. The same
-    command continues where it stopped. Settings of the search itself begin with `search.`:
+    the training set; the winner is tested once on further examples, and the answer may be that there is no support. What is
+    measured of all candidates is stored; only the last few are stored as runs. The same command continues where it stopped.
+    Settings of the search itself begin with `search.`:
 
         grokscope search docs/examples/search-small.toml
 
@@ -84,26 +85,34 @@ def search(
         rivals=[word.strip() for word in (rivals or "").split(",") if word.strip()],
         runs=runs,
         device=device,
-        train=stage_trainer(place, runs, device, lanes, show, stats),
+        train=search_trainer(place, runs, device, lanes, show, stats),
         notify=(lambda line: print(line, file=sys.stderr)) if show else None,
     )
     if tournament.status != "finished":
-        print(f"stopped; everything is saved. To continue: {command_line()}", file=sys.stderr)
+        print(f"{_stopped(tournament.to_dict())} To continue: {command_line()}", file=sys.stderr)
         raise typer.Exit(130)
     page = write_page(tournament, runs, command_line())
     if as_json:
         print(to_json({**tournament.to_dict(), "page": str(page)}))
     else:
-        _print(tournament.to_dict(), tournament.verdict())
+        _print(tournament.to_dict(), tournament.verdict(), runs)
         print(f"\npage: {page}")
     print_stats(stats, as_json)
+
+
+def _stopped(plain: dict[str, Any]) -> str:
+    """What was saved of a search that was interrupted."""
+    begun = sum(not entry["rungs"] for entry in plain["tournament"])
+    if plain["decided"] or not begun:
+        return "stopped; what was measured is saved."
+    return f"stopped; what was measured is saved, and {begun:,} candidates that were not yet compared begin again."
 
 
 ROWS = 10
 """Candidates in the printed table."""
 
 
-def _print(plain: dict[str, Any], verdict: str) -> None:
+def _print(plain: dict[str, Any], verdict: str, runs: Path) -> None:
     from rich.table import Table
 
     from .printing import print_table
@@ -118,7 +127,8 @@ def _print(plain: dict[str, Any], verdict: str) -> None:
         last = entry["rungs"][-1]
         loss = "diverged" if last["loss"] is None else f"{last['loss']:.3f}"
         dropped = "winner" if entry["run"] == plain["run"] else f"epoch {entry['dropped']}"
-        table.add_row(entry["name"], entry["run"], loss, f"{last['accuracy']:.1%}", f"{entry['run_steps']:,}", dropped)
+        run = entry["run"] if (runs / entry["run"]).is_dir() else "not stored"
+        table.add_row(entry["name"], run, loss, f"{last['accuracy']:.1%}", f"{entry['run_steps']:,}", dropped)
     print_table(table, 90)
     if len(listed) > ROWS:
         print(f"… and {len(listed) - ROWS:,} more")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ..config import RunConfig
     from ..fleet import TrainingStats
     from ..launch.executors import Executor
+    from ..launch.memory import MemoryRun
+    from ..searching.training import Trainer
     from ..store import RunInfo
 
 
@@ -95,7 +97,7 @@ def stage_trainer(
     """A function that trains candidates to the next stage of a search or a race, given with their names; with a live display, if
     `show`."""
     from ..launch.submit import train_all
-    from ..searching.api import quiet_stages
+    from ..searching.training import quiet_stages
     from .progress import Display
 
     how: dict[str, Any] = {"on": place, "runs": runs, "device": device, "lanes": lanes, "stats": stats}
@@ -117,6 +119,25 @@ def _exit_if_detached(place: Executor, runs: Path, configs: Sequence[RunConfig])
 
     if place.kind != "local" and busy_elsewhere(place, runs, {config.id for config in configs}).runs:
         raise typer.Exit(130)
+
+
+def search_trainer(
+    place: Executor, runs: Path, device: str, lanes: int | None, show: bool, stats: TrainingStats
+) -> Trainer:
+    """How a search trains its candidates: in memory first, if this process trains."""
+    from ..launch.local import train_in_memory
+    from ..searching.training import Trainer
+    from .progress import Display
+
+    def memory(own: Sequence[MemoryRun], names: Sequence[str]) -> None:
+        how: dict[str, Any] = {"device": place.own_device(device), "lanes": lanes, "stats": stats}
+        if not show:
+            train_in_memory(own, **how)
+            return
+        with Display([run.config for run in own], names) as display:
+            train_in_memory(own, progress=display, **how)
+
+    return Trainer(stage_trainer(place, runs, device, lanes, show, stats), memory if place.in_process(device) else None)
 
 
 def print_stats(stats: TrainingStats, as_json: bool) -> None:

@@ -16,6 +16,7 @@ from ..errors import ConfigError, nearest
 from ..limits import check_count
 from ..registry import import_tree
 from ..settings import require
+from .collected import training
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,6 +184,11 @@ class Experiment:
     """Also count the operations of one step of every arm (`flops_per_epoch`)."""
     prepare: Callable[[Experiment, Path, Scale], Experiment] | None = None
     """Where settings of the arms are found by tuning: the experiment with those stored in a folder of results."""
+
+    @property
+    def needs_device(self) -> bool:
+        """Whether collecting its results needs the device that its runs were trained on, for timing or for further training."""
+        return self.priced or not training.isdisjoint(self.collected)
 
     def arms_at(self, scale: Scale) -> dict[str, Overrides]:
         """The arms that are run at a scale."""

@@ -47,15 +47,23 @@ class Finished(NamedTuple):
 Compute = Callable[[Finished], float | None]
 
 registered: dict[str, Compute] = {}
+training: set[str] = set()
+"""Names of numbers for which further runs are trained."""
 
 
-def collected(name: str) -> Callable[[Compute], Compute]:
-    """Register a number that is found when results are collected: `@collected("t_first_80")`."""
+def collected(name: str, *, trains: bool = False) -> Callable[[Compute], Compute]:
+    """Register a number that is found when results are collected: `@collected("t_first_80")`.
+
+    trains   whether finding it trains further runs, as a search does: it then needs the device, and is not collected while the
+             runs of experiments are trained
+    """
 
     def add(compute: Compute) -> Compute:
         if name in registered:
             raise ConfigError("collected", f"{name!r} is registered twice; choose another name")
         registered[name] = compute
+        if trains:
+            training.add(name)
         return compute
 
     return add

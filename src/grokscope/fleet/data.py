@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..ops.lookup import plan
+from .splits import set_aside_of, split_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,7 +30,7 @@ def lane_data(config: RunConfig, target: Tensor | None = None, at_branch: AtBran
     target      replaces the prior's own target on the training set (a teacher's attention)
     at_branch   for attention that is clamped to its value at the branch
     """
-    split = config.task.split(config.seed_for("data"))
+    split = split_of(config.task, config.seed_for("data"))
     train, validation, _ = known_examples(config, split.train)
     batch = batch_of(config, train, at_branch)
     if target is not None:
@@ -46,7 +47,7 @@ def known_examples(config: RunConfig, train: Examples) -> tuple[Examples, Exampl
     Label noise that is drawn once reaches all of them.
     """
     seed = config.seed_for("data")
-    parts = (train, *config.task.set_aside(seed))
+    parts = (train, *set_aside_of(config.task, seed))
     given = [part.labels for part in parts if part is not None]
     labels = config.noise.labels_once(torch.cat(given), config.task.shape.classes, seed)
     own = iter(labels.split([len(part) for part in given]))

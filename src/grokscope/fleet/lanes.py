@@ -48,6 +48,8 @@ class Lanes:
         self.train: Batch = {}
         self.test: Batch = {}
         self.validation: Batch | None = None
+        self._tokens: dict[int, tuple[Tensor, int, Batch]] = {}
+        """Tokens of the run that was loaded last, how often they had been written to, and their plan."""
 
     def planned(self, batch: Batch) -> Batch:
         """A batch in the form in which the runs read it."""
@@ -72,10 +74,9 @@ class Lanes:
 
         since   epoch at which a branch began
         """
-        train, *others = ({name: tensor.to(self.device) for name, tensor in side.items()} for side in data)
+        sides = [self._ready(number, side) for number, side in enumerate(data)]
         if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
-            train = {name: tensor for name, tensor in train.items() if name != "target"}
-        sides = [train if self.plans_in_steps else self.planned(train), *map(self.planned, others)]
+            sides[0] = {name: tensor for name, tensor in sides[0].items() if name != "target"}
         if not self.train or (self.lanes == 1 and self.train.keys() != sides[0].keys()):
             self.train, self.test, *rest = (stack_like(self.lanes, side, self.device) for side in sides)
             self.validation = rest[0] if rest else None
@@ -102,6 +103,22 @@ class Lanes:
         for name, tensor in self._others():
             tensor[lane] = saved[name].to(self.device) if name in saved else torch.zeros_like(tensor[lane])
         self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
+
+    def _ready(self, number: int, side: Batch) -> Batch:
+        """Training, test or validation batch (`number`) of a run in the form in which it is read, on the device.
+
+        Tokens that the run loaded before has as well, as candidates of a search have, are neither moved nor planned again.
+        """
+        rest = {name: tensor.to(self.device) for name, tensor in side.items() if name != "tokens"}
+        if "tokens" not in side:
+            return self.planned(rest)
+        tokens = side["tokens"]
+        known = self._tokens.get(number)
+        if known is None or known[0] is not tokens or known[1] != tokens._version:
+            own = {"tokens": tokens.to(self.device)}
+            plan_later = number == 0 and self.plans_in_steps
+            known = self._tokens[number] = (tokens, tokens._version, own if plan_later else self.planned(own))
+        return rest | known[2]
 
     def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
         if mask and self.mask is None:

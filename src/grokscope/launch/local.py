@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import deque
@@ -29,6 +30,7 @@ from ..store import RunInfo, check_writable, delete_runs, read_run
 from ..trackers import check_trackers
 from .continued import change_of_numerics
 from .interrupt import graceful_interrupt
+from .memory import MemoryRun
 from .plan import USABLE, check_fits, fitting_lanes, lane_bytes, pack, plan_workers
 from .precision import resolved
 from .preload import preload
@@ -133,6 +135,43 @@ def _failed(failures: list[tuple[Job, Exception]], requested: int) -> str:
     return f"{len(failures)} of {requested} runs failed; the same command tries them again. The first: {first}"
 
 
+def train_in_memory(
+    runs: Sequence[MemoryRun],
+    *,
+    device: str = "auto",
+    lanes: int | None = None,
+    progress: Progress | None = None,
+    stats: TrainingStats | None = None,
+) -> None:
+    """Train runs that are not stored, each to its last epoch; those that were trained before continue.
+
+    The precision of each must be chosen (`precision.resolved`), and none may refer to a stored run. Ctrl-C leaves those that are
+    not finished with status "stopped".
+    """
+    place = resolve_device(device)
+    left = {run.config.id: run for run in runs if not run.finished}
+    if len(left) < sum(not run.finished for run in runs):
+        raise ValueError("a run is given twice")
+    if not left:
+        return
+    configs = [run.config for run in left.values()]
+    check_fits(configs, place, free_memory(place))
+    name, record = device_name(place), {"measures": list(measures.entries())}
+    for config in configs:
+        config.task.require_data()
+
+    def job(config: RunConfig, now: Numerics) -> Job:
+        run = left[config.id]
+        run.device, run.record, run.numerics = name, record | run.record, now
+        return Job(config=config, sink=run)
+
+    failures: list[tuple[Job, Exception]] = []
+    # what is not stored is saved at the end only
+    _train_jobs(configs, job, place, lanes, progress, math.inf, stats or TrainingStats(), failures)
+    if failures:
+        raise StoreError(_failed(failures, len(runs))) from failures[0][1]
+
+
 def _train_rest(
     configs: list[RunConfig],
     runs: str | Path,
@@ -144,20 +183,49 @@ def _train_rest(
     failures: list[tuple[Job, Exception]],
     track: Sequence[Any],
 ) -> list[RunConfig]:
-    """Train these runs; returns those that other processes train, or an empty list if training is interrupted."""
-    cores, free = usable_cores(), free_memory(device)
+    """Train stored runs; returns those that other processes train, or an empty list if training is interrupted."""
     notes: Notes = {}
+
+    def job(config: RunConfig, now: Numerics) -> Job:
+        with suppress(StoreError):  # a damaged run fails when it is opened
+            if change := change_of_numerics(Path(runs) / config.id, now()):
+                notes.setdefault(change, []).append(config.id)
+        return _job(config, runs, device, now, track)
+
+    return _train_jobs(configs, job, device, lanes, progress, save_every, stats, failures, notes)
+
+
+Numerics = Callable[[], dict[str, Any]]
+"""Returns what the bits of a run depend on. Asked for when a run is opened: there are fewer lanes after memory ran out."""
+
+
+def _train_jobs(
+    configs: list[RunConfig],
+    job: Callable[[RunConfig, Numerics], Job],
+    device: torch.device,
+    lanes: int | None,
+    progress: Progress | None,
+    save_every: float,
+    stats: TrainingStats,
+    failures: list[tuple[Job, Exception]],
+    notes: Notes | None = None,
+) -> list[RunConfig]:
+    """Train these runs, each a job; returns those that other processes train, or an empty list if training is interrupted.
+
+    notes   filled as jobs are made; printed before training
+    """
+    cores, free = usable_cores(), free_memory(device)
     workers = plan_workers(configs, device, cores, lanes)
     if device.type == "cpu":
         if lanes is None:
             workers = max(1, min(workers, int(USABLE * free / max(lane_bytes(config) for config in configs))))
-        groups = [_group(configs, 1, runs, device, notes, track)]
+        groups = [_group(configs, 1, device, job)]
     else:
         groups = [
-            _group(group, lanes or fitting_lanes(group[0], len(group), free, workers), runs, device, notes, track)
+            _group(group, lanes or fitting_lanes(group[0], len(group), free, workers), device, job)
             for group in pack((config, config) for config in configs)
         ]
-    print_notes(notes)
+    print_notes(notes or {})
     preload()
     begin = time.monotonic()
     with graceful_interrupt() as interrupted:
@@ -181,24 +249,14 @@ def _train_rest(
 
 
 def _group(
-    configs: list[RunConfig],
-    lanes: int,
-    runs: str | Path,
-    device: torch.device,
-    notes: Notes,
-    track: Sequence[Any] = (),
+    configs: list[RunConfig], lanes: int, device: torch.device, job: Callable[[RunConfig, Numerics], Job]
 ) -> Group:
     group = Group(waiting=deque(), lanes=lanes)
 
     def now() -> dict[str, Any]:
-        """Asked for when a run is opened: there are fewer lanes after memory ran out."""
         return numerics(device, min(group.lanes, len(configs)))
 
-    for config in configs:
-        group.waiting.append(_job(config, runs, device, now, track))
-        with suppress(StoreError):  # a damaged run fails when it is opened
-            if change := change_of_numerics(Path(runs) / config.id, now()):
-                notes.setdefault(change, []).append(config.id)
+    group.waiting.extend(job(config, now) for config in configs)
     return group
 
 

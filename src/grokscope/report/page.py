@@ -92,6 +92,8 @@ class Page:
     """The settings, arms' differences included."""
     pictures: tuple[Picture, ...] = ()
     """See `standard_pictures`."""
+    of_seeds: bool = True
+    """Whether line charts show runs of several seeds, which a note above the pictures explains."""
     pictures_note: str = ""
     """What the pictures leave out, and how to see it."""
     sections: tuple[Section, ...] = ()

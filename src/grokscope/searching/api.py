@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config import nested
-from ..launch.local import train_all
 from ..launch.precision import resolved
 from ..ops.devices import resolve_device
 from ..store.tournaments import save_tournament
 from .compare import chosen_rivals, compare
 from .prepare import prepare
-from .race import Race, StoppedError, Train
+from .race import Race
 from .settings import SearchSettings
+from .together import together
 from .tournament import Tournament
+from .training import StoppedError, Train, Trainer, local_trainer
 
 if TYPE_CHECKING:
     from ..config import RunConfig
-    from ..store import RunInfo
 
 
 def search(
@@ -33,7 +32,7 @@ def search(
     runs: str | Path = "runs",
     device: str = "auto",
     lanes: int | None = None,
-    train: Train | None = None,
+    train: Train | Trainer | None = None,
     notify: Callable[[str], None] | None = None,
 ) -> Tournament:
     """Find which tokens the labels of a task depend on, and train a run that attends to them.
@@ -42,11 +41,12 @@ def search(
     budget     most run-steps of all candidates together until one is chosen; 0 means ten times `config.epochs`
     settings   further settings, or a dict of them by dotted name, e.g. {"schedule": "racing", "schedule.first": 100}
     rivals     names of other methods to compare with under the same splits and budget; ["all"] for those that apply
-    runs       folder of runs: every candidate is one, and the same call continues where it stopped
-    train      trains configs; by default `train_all`
+    runs       folder of runs and of the tournament: the same call continues where it stopped. Of the candidates only the last
+               few are stored as runs
+    train      trains configs; by default `train_all`, and all candidates but the last few in memory
     notify     called with one line per stage
 
-    Ctrl-C saves everything and returns the tournament with status "stopped".
+    Ctrl-C saves what was measured and returns the tournament with status "stopped".
     """
     chosen = (
         settings
@@ -58,12 +58,13 @@ def search(
         config = resolved(config, resolve_device(device))
     plan = prepare(config, chosen.with_values(given))
     chosen_rivals(rivals, plan)
-    trainer, tell = train or _trainer(runs, device, lanes), notify or (lambda line: None)
+    trainer = train if isinstance(train, Trainer) else Trainer(train) if train else local_trainer(runs, device, lanes)
+    tell = notify or (lambda line: None)
     tournament = Race(plan, Path(runs), trainer, tell).run()
     if rivals and tournament.status == "finished":
         try:
             tell("rivals")
-            outcomes = compare(tournament, plan, rivals, Path(runs), trainer)
+            outcomes = compare(tournament, plan, rivals, Path(runs), trainer.stored)
             tournament.rivals = [one.to_dict() for one in outcomes]
         except StoppedError:
             tournament.status = "stopped"
@@ -71,14 +72,20 @@ def search(
     return tournament
 
 
-def _trainer(runs: str | Path, device: str, lanes: int | None) -> Train:
-    def train(configs: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
-        return train_all(configs, runs=runs, device=device, lanes=lanes, notify=quiet_stages)
+def search_together(
+    asked: Sequence[tuple[RunConfig, SearchSettings]],
+    *,
+    runs: str | Path = "runs",
+    device: str = "auto",
+    trainer: Trainer | None = None,
+) -> list[Tournament]:
+    """Several searches at once: what they ask for is trained side by side. Those that are finished are read.
 
-    return train
+    asked     the configuration and the settings of each
+    trainer   trains candidates; by default in this process
+    """
 
+    def task(config: RunConfig, settings: SearchSettings) -> Callable[[Trainer], Tournament]:
+        return lambda trainer: search(config, settings=settings, runs=runs, device=device, train=trainer)
 
-def quiet_stages(line: str) -> None:
-    """Print what differs from the request, except that candidates are continued or were trained further, as in every race."""
-    if not any(word in line for word in ("now continued to epoch", "trained further than requested")):
-        print(line, file=sys.stderr)
+    return together([task(*one) for one in asked], trainer or local_trainer(runs, device))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..priors.support import SupportKL
 from ..store import RunInfo, read_each
@@ -18,6 +18,8 @@ Units = tuple[int, ...]
 """A support, as a sorted set of units of the family that is searched."""
 
 
+CURVES = ("val_loss", "val_calibrated_loss")
+"""Losses of a candidate that are drawn over epochs."""
 COLUMNS = ("val_calibrated_loss", "val_calibrated_error", "val_accuracy")
 
 
@@ -54,14 +56,19 @@ def name_of(kind: str, units: Units) -> str:
     return family(kind).name(units)
 
 
+def standing_at(epoch: int, units: Units, rows: Sequence[Mapping[str, Any]]) -> Standing:
+    """The standing of a candidate at its last evaluation up to `epoch`."""
+    row = [row for row in rows if row["epoch"] <= epoch][-1]
+    loss, error, accuracy = (row[name] for name in COLUMNS)
+    finite = loss is not None and math.isfinite(loss)
+    return Standing(units, loss if finite else math.inf, error if finite else 0.0, accuracy or 0.0)
+
+
 def standings_at(epoch: int, supports: Sequence[Units], runs: Sequence[RunInfo]) -> list[Standing]:
-    """The standing of each candidate at its last evaluation up to `epoch`."""
+    """The same for stored runs."""
     found = []
     for units, table in zip(supports, read_each(runs, COLUMNS), strict=True):
         if isinstance(table, Exception):
             raise table
-        row = [row for row in table.to_pylist() if row["epoch"] <= epoch][-1]
-        loss, error, accuracy = (row[name] for name in COLUMNS)
-        finite = loss is not None and math.isfinite(loss)
-        found.append(Standing(units, loss if finite else math.inf, error if finite else 0.0, accuracy or 0.0))
+        found.append(standing_at(epoch, units, table.to_pylist()))
     return found

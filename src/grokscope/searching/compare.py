@@ -11,8 +11,8 @@ from .rivals.base import Bout, Outcome, rivals
 
 if TYPE_CHECKING:
     from .prepare import Plan
-    from .race import Train
     from .tournament import Tournament
+    from .training import Train
 
 SOLVERS = ("fourier", "gf2", "lasso")
 """Rivals that solve parities only."""

@@ -32,6 +32,7 @@ def write_page(tournament: Tournament, runs: Path, command: str) -> Path:
         what=_what(tournament),
         settings=(*own, *settings_table(read_settings([run]))),
         pictures=(picture,),
+        of_seeds=False,
         sections=(_table(tournament), *_rivals(tournament)),
         command=command,
         versions=tuple(versions(run.manifest)),

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from ..errors import StoreError
 from ..figures.style import MEANINGS, PAGE_WIDTH, styled, to_png, to_svg
 from ..report.pictures import Picture
 from ..store import read_each, read_run
-from .candidates import Units, name_of, ranked
+from .candidates import CURVES, Units, name_of, ranked
 from .tournament import Tournament
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-PANELS = {"val_loss": "held-out loss (nats)", "val_calibrated_loss": "the same, calibrated (nats)"}
+PANELS = dict(zip(CURVES, ("held-out loss (nats)", "the same, calibrated (nats)"), strict=True))
 DRAWN = 400
 """Most candidates that are drawn: the best at their last rung."""
 
@@ -27,14 +24,14 @@ def losses_of(tournament: Tournament, runs: Path) -> dict[Units, pd.DataFrame]:
     """Epochs and losses of the best candidates, up to where the search trained them."""
     best = ranked([list(entry.standings.values())[-1] for entry in tournament.entries.values() if entry.standings])
     drawn = [tournament.entries[one.units] for one in best[:DRAWN]]
-    stored = [read_run(runs / entry.run) for entry in drawn]
-    found = {}
-    for entry, table in zip(drawn, read_each(stored, tuple(PANELS)), strict=True):
+    longer = [entry for entry in drawn if not entry.curve or entry.curve["epoch"][-1] != entry.epochs]
+    stored = {}
+    for entry, table in zip(longer, read_each([read_run(runs / one.run) for one in longer], CURVES), strict=True):
         if isinstance(table, StoreError):
             raise table
         frame = table.to_pandas()
-        found[entry.units] = frame[frame["epoch"] <= entry.epochs]
-    return found
+        stored[entry.units] = frame[frame["epoch"] <= entry.epochs]
+    return {one.units: stored[one.units] if one.units in stored else pd.DataFrame(one.curve) for one in drawn}
 
 
 @styled

@@ -1,40 +1,44 @@
 """The race: screen candidates up to the first rung, eliminate, train the winner on, test it once.
 
-Every candidate is a run in the store, trained to the epoch of a rung and continued if it survives. Every decision is a function of
-the rows that the runs recorded at the rungs, so that a search that was killed makes the same decisions again, and trains only
-what is missing.
+Every candidate is a run, trained to the epoch of a rung and continued if it survives. While there are many they are trained in
+memory; the last few are runs in the store. Every decision is a function of what was measured at the rungs, which the stored
+tournament holds, so that a search that was killed makes the same decisions again, and trains only what is missing: candidates that
+had not reached the rung, and survivors that were in memory.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..config.references import origins
+from ..launch.memory import MemoryRun
 from ..run import StoredRun
 from ..store import FINISHED, read_metrics
-from ..store.tournaments import save_tournament
+from ..store.tournaments import has_tournament, load_tournament, save_tournament
 from ..thresholds import reaches
-from .candidates import Standing, Units, name_of, ranked, run_for, standings_at
+from .candidates import Standing, Units, name_of, ranked, run_for, standing_at, standings_at
 from .confirm import confirm
+from .kept import Kept
 from .prepare import Plan
 from .proposals.base import Pool
 from .tournament import Entry, Tournament
+from .training import StoppedError, Trainer
 
 if TYPE_CHECKING:
     from ..config import RunConfig
-    from ..store import RunInfo
 
 SCREENING = 0.75
 """Fraction of the budget that candidates may take to the first rung; the rest is for the elimination."""
 
-Train = Callable[[Sequence["RunConfig"], Sequence[str]], "list[RunInfo]"]
-"""Trains configs, given with the names of their conditions, and returns the stored runs."""
-
-
-class StoppedError(Exception):
-    """Training was interrupted; everything is saved."""
+STORED = 8
+"""Survivors of a rung that are stored as runs; more of them stay in memory."""
+SAVE_EVERY = 20.0
+"""Seconds between two saves of the tournament while candidates reach a rung in memory."""
 
 
 @dataclass
@@ -43,7 +47,7 @@ class Race:
 
     plan: Plan
     runs: Path
-    train: Train
+    trainer: Trainer
     notify: Callable[[str], None]
 
     def __post_init__(self) -> None:
@@ -56,6 +60,12 @@ class Race:
             budget=plan.budget,
             chance=plan.chance,
         )
+        known = load_tournament(self.runs, plan.id)["tournament"] if has_tournament(self.runs, plan.id) else []
+        self.known = {tuple(one["support"]): Entry.measured(one) for one in known}
+        """What an earlier call measured."""
+        self.kept = Kept()
+        self.lock = threading.Lock()
+        self.saved = time.monotonic()
 
     def run(self) -> Tournament:
         """Race to the end, or until training is interrupted."""
@@ -82,7 +92,7 @@ class Race:
             if not proposed:
                 break
             self.notify(f"{len(proposed)} candidates to epoch {plan.first}")
-            tried |= {one.units: one for one in self._to(plan.first, proposed)}
+            tried |= {one.units: one for one in self._to(plan.first, proposed, in_memory=True)}
             rounds += 1
         for units, entry in self.tournament.entries.items():
             if len(units) not in plan.sizes:
@@ -113,7 +123,7 @@ class Race:
                 ended = "the last epoch was reached" if later <= epoch else "the budget was spent"
                 break
             self.notify(f"{len(field)} candidates to epoch {later}")
-            field, epoch = self._to(later, [one.units for one in field]), later
+            field, epoch = self._to(later, [one.units for one in field], in_memory=len(field) > STORED), later
         field = ranked(field)
         for one in field[1:]:
             self._drop(self.tournament.entries[one.units], epoch, f"{ended}, and others had a lower loss")
@@ -141,28 +151,91 @@ class Race:
             "generalised_run_steps": None if grokked is None else others + plan.steps_of(grokked),
         }
 
-    def _to(self, epoch: int, supports: Sequence[Units]) -> list[Standing]:
-        """Train candidates to an epoch; their standings there."""
-        plan, entries = self.plan, self.tournament.entries
-        family, beta = plan.settings.family, plan.settings.beta
-        configs = [run_for(plan.config, family, units, beta, epoch) for units in supports]
-        for units, config in zip(supports, configs, strict=True):
+    def _to(self, epoch: int, supports: Sequence[Units], in_memory: bool = False) -> list[Standing]:
+        """Train candidates to an epoch; their standings there.
+
+        in_memory   whether those that are not stored yet are trained in memory
+        """
+        entries = self.tournament.entries
+        configs = {units: self._config(units, epoch) for units in supports}
+        for units, config in configs.items():
             entries.setdefault(units, Entry(units=units, run=config.id, steps_per_epoch=config.steps_per_epoch))
-        stored = {run.id: run for run in self.train(configs, [name_of(family, units) for units in supports])}
-        if any(config.id not in stored or stored[config.id].status not in FINISHED for config in configs):
+        here = in_memory and self.trainer.memory is not None and not origins(self.plan.config)
+        missing = [units for units in supports if not (in_memory and self._recall(units, epoch))]
+        stored = {units: configs[units] for units in missing if not here or (self.runs / entries[units].run).exists()}
+        self._train_here(epoch, {units: configs[units] for units in missing if units not in stored})
+        self._train_stored(epoch, stored)
+        if missing:
+            self._save()
+        return [entries[units].standings[epoch] for units in supports]
+
+    def _config(self, units: Units, epoch: int) -> RunConfig:
+        return run_for(self.plan.config, self.tournament.family, units, self.plan.settings.beta, epoch)
+
+    def _names(self, supports: Sequence[Units]) -> list[str]:
+        return [name_of(self.tournament.family, units) for units in supports]
+
+    def _recall(self, units: Units, epoch: int) -> bool:
+        """Whether an earlier call has measured a candidate at this rung; if so, it is not trained again."""
+        known = self.known.get(units)
+        if known is None or epoch not in known.standings:
+            return False
+        entry = self.tournament.entries[units]
+        entry.standings[epoch], entry.curve = known.standings[epoch], known.curve
+        entry.epochs = min(epoch, known.epochs)
+        return True
+
+    def _train_here(self, epoch: int, configs: dict[Units, RunConfig]) -> None:
+        """Train candidates in memory, those that survived the rung before from where they are."""
+        if not configs or self.trainer.memory is None:
+            return
+
+        def reached(units: Units, run: MemoryRun) -> None:
+            with self.lock:  # in a thread of training
+                self._reached(epoch, units, run)
+                if time.monotonic() - self.saved > SAVE_EVERY:
+                    self._save()
+
+        runs = []
+        for units, config in configs.items():
+            run = self.kept.runs.get(units) or MemoryRun(config)
+            run.config, run.on_finish = config, lambda run, units=units: reached(units, run)
+            if run.finished:  # it stopped before
+                self._reached(epoch, units, run)
+            runs.append(run)
+        self.trainer.memory(runs, self._names(list(configs)))
+        if not all(run.finished for run in runs):
             raise StoppedError
-        found = standings_at(epoch, supports, [stored[config.id] for config in configs])
-        for one in found:
+
+    def _reached(self, epoch: int, units: Units, run: MemoryRun) -> None:
+        entry = self.tournament.entries[units]
+        entry.standings[epoch], entry.epochs = standing_at(epoch, units, run.rows), run.epoch
+        entry.set_curve(run.rows)
+        self.kept.add(entry.standings[epoch], run)
+
+    def _train_stored(self, epoch: int, configs: dict[Units, RunConfig]) -> None:
+        """Train candidates as stored runs; those in memory are stored first."""
+        if not configs:
+            return
+        entries = self.tournament.entries
+        for units in configs:
+            if (run := self.kept.runs.get(units)) is not None:
+                run.store(self.runs)
+                self.kept.drop(units)
+        trained = {run.id: run for run in self.trainer.stored(list(configs.values()), self._names(list(configs)))}
+        if any(config.id not in trained or trained[config.id].status not in FINISHED for config in configs.values()):
+            raise StoppedError
+        for one in standings_at(epoch, list(configs), [trained[config.id] for config in configs.values()]):
             entries[one.units].standings[epoch] = one
             # a run that stopped before costs less; one that another search has trained further costs no more
-            entries[one.units].epochs = min(epoch, stored[entries[one.units].run].epoch)
-        self._save()
-        return found
+            entries[one.units].epochs = min(epoch, trained[entries[one.units].run].epoch)
 
     def _drop(self, entry: Entry, epoch: int, why: str) -> None:
         entry.dropped, entry.why = epoch, why
+        self.kept.drop(entry.units)
 
     def _save(self) -> None:
+        self.saved = time.monotonic()
         save_tournament(self.runs, self.tournament.id, self.tournament.to_dict())
 
 

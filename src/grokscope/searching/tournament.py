@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .candidates import Standing, Units, name_of
+from .candidates import CURVES, Standing, Units, name_of
 
 
 @dataclass(kw_only=True)
@@ -15,7 +16,7 @@ class Entry:
 
     units: Units
     run: str
-    """Id of its run."""
+    """Id of its run, which is stored only if it was among the last."""
     steps_per_epoch: int
     standings: dict[int, Standing] = field(default_factory=dict)
     """By the epoch of the rung."""
@@ -24,6 +25,8 @@ class Entry:
     dropped: int | None = None
     """Epoch of the rung at which it was dropped."""
     why: str = ""
+    curve: dict[str, list[float | None]] = field(default_factory=dict)
+    """Epochs and losses while it was in memory; empty for a candidate that was stored from the start."""
 
     @property
     def run_steps(self) -> int:
@@ -42,7 +45,32 @@ class Entry:
             ],
             "dropped": self.dropped,
             "why": self.why,
+            **({"curve": self.curve} if self.curve else {}),
         }
+
+    @classmethod
+    def measured(cls, plain: Mapping[str, Any]) -> Entry:
+        """What was measured of a stored candidate; what was decided about it follows."""
+        units: Units = tuple(plain["support"])
+        standings = {
+            rung["epoch"]: Standing(
+                units, math.inf if rung["loss"] is None else rung["loss"], rung["error"], rung["accuracy"]
+            )
+            for rung in plain["rungs"]
+        }
+        return cls(
+            units=units,
+            run=plain["run"],
+            steps_per_epoch=0,
+            standings=standings,
+            epochs=plain["epochs"],
+            curve=plain.get("curve", {}),
+        )
+
+    def set_curve(self, rows: Sequence[Mapping[str, float]]) -> None:
+        """Keep what is drawn of the rows of a run."""
+        self.curve = {"epoch": [row["epoch"] for row in rows]}
+        self.curve |= {name: [finite(row[name]) for row in rows] for name in CURVES}
 
 
 @dataclass(kw_only=True)

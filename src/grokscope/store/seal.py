@@ -50,9 +50,12 @@ def read_sealed(path: str | Path, label: str) -> bytes:
     return content
 
 
-def sealed_json(content: dict[str, Any], label: str) -> bytes:
-    """Indented JSON without NaN or infinity, which other programs cannot read; its last key is the checksum."""
-    text = json.dumps({**content, KEY: BLANK}, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def sealed_json(content: dict[str, Any], label: str, indent: int | None = 2) -> bytes:
+    """JSON without NaN or infinity, which other programs cannot read; its last key is the checksum.
+
+    indent   None for large content: it is encoded ten times faster
+    """
+    text = json.dumps({**content, KEY: BLANK}, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
     return sealed(text.encode(), label)
 
 

@@ -1,5 +1,5 @@
-"""Tournaments of searches: <runs>/search-<id>/tournament.json, sealed. What it says follows from the stored runs of the candidates:
-a search that was killed is continued from them, and the file is written anew."""
+"""Tournaments of searches: <runs>/search-<id>/tournament.json, sealed. It holds what was measured of candidates that are not stored
+as runs: a search that was killed is continued from it, and the file is written anew."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ def save_tournament(runs: str | Path, id: str, content: dict[str, Any]) -> Path:
     """Write the state of a search; returns its folder."""
     folder = tournament_folder(runs, id)
     make_folder(folder)
-    write(folder / FILE, sealed_json(content, _label(folder)))
+    write(folder / FILE, sealed_json(content, _label(folder), indent=None))
     return folder
+
+
+def has_tournament(runs: str | Path, id: str) -> bool:
+    return (tournament_folder(runs, id) / FILE).exists()
 
 
 def load_tournament(runs: str | Path, id: str) -> dict[str, Any]:

@@ -6,11 +6,15 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from grokscope.config import RunConfig
+from grokscope.config import RunConfig, Stop
 from grokscope.experiments.base import find_experiment
-from grokscope.experiments.collected import registered
+from grokscope.experiments.collected import Finished, registered
 from grokscope.experiments.ledger import rulings
+from grokscope.launch.local import train_all
 from grokscope.papers.search.found import fewer, is_true, settings_for
+from grokscope.priors.kl import KL
+from grokscope.searching import search, training
+from grokscope.store import read_metrics
 from grokscope.tasks.modular import Modular
 from grokscope.tasks.parity import Parity
 from tests.experiments.tables import results_of
@@ -47,6 +51,60 @@ def test_k_is_given_only_where_there_are_many_tokens():
     assert settings_for(long).budget >= 2 * math.comb(20, 3) * 750
     placed = replace(short, task=Modular(placement="random", alphabet=4))
     assert settings_for(placed).family == "classes"
+
+
+@pytest.mark.parametrize(
+    ("task", "enumerated"),
+    [
+        (Modular(distractors=62), True),
+        (Parity(n=20, k=3), True),
+        (Parity(n=40, k=3), False),
+        (Modular(distractors=64), False),
+    ],
+)
+def test_all_subsets_are_candidates_where_there_are_few(task, enumerated):
+    settings = settings_for(RunConfig(task=task, epochs=100))
+    assert bool(settings.budget) is enumerated
+    k, tokens = settings.k, task.shape.length - 1
+    if enumerated:
+        assert 0.75 * settings.budget >= 75 * math.comb(tokens, k)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_trains_is_not_collected_beside_training(name):
+    assert find_experiment(f"search-{name}").needs_device is (name != "parity"), "the classical solvers train nothing"
+
+
+@pytest.fixture
+def plain_runs(tiny, tmp_path):
+    """Runs of an experiment: two seeds of plain training, with examples set aside."""
+    task = Modular(p=11, distractors=1, alphabet="operands", train_fraction=0.8, validation=0.1, confirmation=0.1)
+    config = replace(tiny, task=task, prior=KL(), epochs=80, stop=Stop(accuracy=0.0), exact=True)
+    runs = train_all([replace(config, seed=seed) for seed in range(2)], runs=tmp_path, device="cpu")
+    others = {run.id: run for run in runs}
+    return [Finished(run, read_metrics(run).to_pandas(), others) for run in runs]
+
+
+def test_the_searches_of_all_runs_are_made_together(plain_runs, tmp_path, monkeypatch):
+    calls = []
+    train = training.train_in_memory
+    monkeypatch.setattr(training, "train_in_memory", lambda own, **how: calls.append(len(own)) or train(own, **how))
+    claimed = [registered["search_claimed"](run) for run in plain_runs]
+    assert calls[0] == 14, "the first rung of both"
+    number = len(calls)
+    assert all(registered["search_decided"](run) > 0 for run in plain_runs) and len(calls) == number
+    alone = [
+        search(replace(run.config, exact=False), settings=settings_for(run.config), runs=tmp_path) for run in plain_runs
+    ]
+    assert claimed == [float(one.found) for one in alone]
+
+
+def test_the_runs_of_a_rival_are_trained_together(plain_runs, monkeypatch):
+    calls = []
+    train = training.train_all
+    monkeypatch.setattr(training, "train_all", lambda own, **how: calls.append(len(own)) or train(own, **how))
+    assert {registered["entropy_found"](run) for run in plain_runs} <= {0.0, 1.0}
+    assert len(calls) == 1 and calls[0] % 2 == 0
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,20 +6,19 @@ collected (`grokscope race`) or here (`grokscope reproduce`), and the steps of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...analysis.times import stable_time
 from ...config import RunConfig, Stop, read_stored
 from ...experiments.collected import Finished, collected
-from ...launch.local import train_all
 from ...race.methods.search import Search
-from ...race.together import together
 from ...race.tuning import StoppedError
 from ...run import StoredRun
-from ...searching import SearchSettings, Tournament, search
-from ...searching.api import quiet_stages
+from ...searching import SearchSettings, Tournament
+from ...searching.api import search_together
+from ...searching.training import Trainer, local_trainer
 from ...store import last_numerics, read_metrics
 from ...thresholds import reaches
 from ..search.found import settings_for
@@ -27,7 +26,6 @@ from ..search.found import settings_for
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...searching.race import Train
     from ...store import RunInfo
 
 GOAL = 0.99
@@ -55,16 +53,13 @@ _tournaments: dict[tuple[tuple[RunConfig, ...], str], dict[int, Tournament]] = {
 """Searches made by this process, by their configurations and folder of runs."""
 
 
-def tournaments_of(configs: tuple[RunConfig, ...], runs: str, train: Train) -> dict[int, Tournament]:
+def tournaments_of(configs: tuple[RunConfig, ...], runs: str, trainer: Trainer) -> dict[int, Tournament]:
     """The searches of several seeds, by seed, made side by side; what is stored of them is not trained again."""
     key = (configs, runs)
     if key not in _tournaments:
-
-        def task(config: RunConfig) -> Callable[[Train], Tournament]:
-            return lambda train: search(config, settings=race_settings(config), runs=runs, train=train)
-
-        found = together([task(config) for config in configs], train)
-        if any(one.winner is None for one in found):  # what was trained is saved, and the same command continues it
+        asked = [(config, race_settings(config)) for config in configs]
+        found = search_together(asked, runs=runs, trainer=trainer)
+        if any(one.status != "finished" for one in found):  # what was measured is saved, and the same command continues
             raise StoppedError
         _tournaments[key] = {config.seed: one for config, one in zip(configs, found, strict=True)}
     return _tournaments[key]
@@ -74,14 +69,11 @@ def _searched(run: Finished) -> Tournament:
     """The search of a run's seed. Those of all seeds of the experiment are made at once, if they were not before."""
     runs = str(run.info.path.parent)
     device = "cuda" if "gpu" in last_numerics(run.info.manifest) else "cpu"
-
-    def train(own: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
-        return train_all(own, runs=runs, device=device, notify=quiet_stages)
-
     try:
-        return tournaments_of(searches_of(run.others.values()), runs, train)[run.config.seed]
+        found = tournaments_of(searches_of(run.others.values()), runs, local_trainer(runs, device))
     except StoppedError:
         raise KeyboardInterrupt from None
+    return found[run.config.seed]
 
 
 def _rows(run: Finished) -> tuple[pd.DataFrame, int]:

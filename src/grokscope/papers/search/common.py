@@ -32,7 +32,8 @@ COLLECTED = ("search_found", "search_claimed", "search_decided", "search_steps",
 
 SETTINGS = (
     "All settings are ours. Candidates are judged by the calibrated loss on a tenth of the training examples; the winner is tested "
-    "once on a twentieth. The search is given the number of informative tokens where nine or more come before the query."
+    "once on a twentieth. The search is given the number of informative tokens where nine or more come before the query. "
+    "All subsets are candidates where there are at most 2,100."
 )
 
 FOUND = (

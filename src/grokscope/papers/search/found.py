@@ -1,59 +1,83 @@
 """Numbers of a search, collected for every run of an experiment.
 
 The run itself is plain training, with examples set aside; a search under the same splits, seed and folder is made when results are
-collected. A support counts as found if it is exactly the informative tokens of every training example.
+collected: the searches of all runs of the experiment together, when the first number is asked for. So are the runs of a rival. A
+support counts as found if it is exactly the informative tokens of every training example.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 
+from ...config import RunConfig, read_stored
 from ...experiments.collected import Finished, collected
-from ...launch.local import train_all
-from ...searching import SearchSettings, Tournament, search
-from ...searching.api import quiet_stages
+from ...searching import SearchSettings, Tournament
+from ...searching.api import search_together
 from ...searching.prepare import TIMES
 from ...searching.rivals.base import Bout, Outcome, rivals
 from ...searching.schedules.halving import Halving
 from ...searching.settings import LARGEST
-from ...store import last_numerics
+from ...searching.together import together
+from ...searching.training import StoppedError, Trainer, local_trainer
+from ...store import last_numerics, read_run
 from ...supports.base import mask_of
-
-if TYPE_CHECKING:
-    from ...config import RunConfig
 
 KNOWN = 9
 """Where a sequence has so many tokens before the query or more, the search is given the number of informative ones."""
-
-
-@functools.lru_cache(maxsize=64)
-def tournament_of(config: RunConfig, runs: str, device: str) -> Tournament:
-    """The search for a run; what is stored of it is not trained again."""
-    return search(config, settings=settings_for(config), runs=runs, device=device)
+ENUMERATED = 2100
+"""Most subsets that are all candidates; where there are more, the search has its default budget and proposes some of them."""
 
 
 def settings_for(config: RunConfig) -> SearchSettings:
-    """All subsets of up to four of fewer than 9 tokens, or of as many as matter; classes of symbols where placement is random."""
+    """All subsets of up to four of fewer than 9 tokens, or of as many as matter, up to 2,100 of them; classes of symbols where
+    placement is random."""
     tokens, k = config.task.shape.length - 1, getattr(config.task, "k", 2)
     if getattr(config.task, "placement", "fixed") == "random":
         return SearchSettings(family="classes")
     sizes = [k] if tokens >= KNOWN else range(1, LARGEST + 1)
-    steps = sum(math.comb(tokens, size) for size in sizes) * Halving().first_rung(config) * config.steps_per_epoch
-    return SearchSettings(k=k if tokens >= KNOWN else None, budget=max(TIMES * config.epochs, 2 * steps))
+    count = sum(math.comb(tokens, size) for size in sizes)
+    steps = count * Halving().first_rung(config) * config.steps_per_epoch
+    budget = max(TIMES * config.epochs * config.steps_per_epoch, 2 * steps) if count <= ENUMERATED else 0
+    return SearchSettings(k=k if tokens >= KNOWN else None, budget=budget)
+
+
+@functools.lru_cache(maxsize=4)
+def tournaments_of(runs: str, ids: tuple[str, ...], device: str) -> dict[str, Tournament]:
+    """The searches for stored runs by id, made side by side; what is stored of them is not trained again."""
+    configs = _configs(runs, ids)
+    found = search_together([(one, settings_for(one)) for one in configs.values()], runs=runs, device=device)
+    if any(one.status != "finished" for one in found):  # what was measured is saved, and the same command continues
+        raise KeyboardInterrupt
+    return dict(zip(configs, found, strict=True))
 
 
 def _searched(run: Finished) -> Tournament:
-    return tournament_of(_config(run), str(run.info.path.parent), _device(run))
+    return tournaments_of(*_experiment(run))[run.info.id]
+
+
+def _experiment(run: Finished) -> tuple[str, tuple[str, ...], str]:
+    """Folder, ids of all runs of the experiment, and device."""
+    return str(run.info.path.parent), tuple(run.others), _device(run)
+
+
+def _configs(runs: str, ids: tuple[str, ...]) -> dict[str, RunConfig]:
+    """What is searched for each run."""
+    infos = (read_run(Path(runs) / id) for id in ids)
+    return {info.id: _searchable(read_stored(info.config, info.id)) for info in infos}
+
+
+def _searchable(config: RunConfig) -> RunConfig:
+    return replace(config, exact=False)  # candidates are continued from rung to rung
 
 
 def _config(run: Finished) -> RunConfig:
-    return replace(run.config, exact=False)  # candidates are continued from rung to rung
+    return _searchable(run.config)
 
 
 def _device(run: Finished) -> str:
@@ -66,33 +90,33 @@ def is_true(config: RunConfig, family: str, units: tuple[int, ...]) -> bool:
     return torch.equal(mask_of(family, units, train.inputs), train.marked)
 
 
-@collected("search_found")
+@collected("search_found", trains=True)
 def found(run: Finished) -> float | None:
     """1 if the search names the true support."""
     done = _searched(run)
     return float(done.support is not None and is_true(_config(run), done.family, tuple(done.support)))
 
 
-@collected("search_claimed")
+@collected("search_claimed", trains=True)
 def claimed(run: Finished) -> float | None:
     """1 if the search names any support."""
     return float(bool(_searched(run).found))
 
 
-@collected("search_decided")
+@collected("search_decided", trains=True)
 def decided(run: Finished) -> float | None:
     """Run-steps of all candidates until one was chosen."""
     return float(_searched(run).decided["run_steps"])
 
 
-@collected("search_steps")
+@collected("search_steps", trains=True)
 def steps(run: Finished) -> float | None:
     """Run-steps of all candidates until the winner passed 99 % test accuracy."""
     reached = _searched(run).outcome["generalised_run_steps"]
     return None if reached is None else float(reached)
 
 
-@collected("search_sooner")
+@collected("search_sooner", trains=True)
 def sooner(run: Finished) -> float | None:
     """1 if that took fewer run-steps than plain training; not decided where neither reached 99 %."""
     return fewer(
@@ -100,7 +124,7 @@ def sooner(run: Finished) -> float | None:
     )
 
 
-@collected("plain_sooner")
+@collected("plain_sooner", trains=True)
 def plain_sooner(run: Finished) -> float | None:
     """1 if plain training took fewer run-steps."""
     return fewer(_plain_steps(run), _searched(run).outcome["generalised_run_steps"], math.inf)
@@ -118,29 +142,34 @@ def _plain_steps(run: Finished) -> float | None:
     return None if reached.empty else float(reached.iloc[0]) * run.config.steps_per_epoch
 
 
-@functools.lru_cache(maxsize=512)
-def rival_of(name: str, config: RunConfig, runs: str, device: str) -> Outcome:
-    """A rival with as many run-steps as the plain run."""
+@functools.lru_cache(maxsize=16)
+def outcomes_of(name: str, runs: str, ids: tuple[str, ...], device: str) -> dict[str, Outcome]:
+    """A rival for each of some stored runs, by id, side by side; each with as many run-steps as the plain run."""
 
-    def train(configs, names):  # type: ignore[no-untyped-def]
-        return train_all(configs, runs=runs, device=device, notify=quiet_stages)
+    def task(config: RunConfig) -> Callable[[Trainer], Outcome]:
+        steps, k = config.epochs * config.steps_per_epoch, settings_for(config).k
+        return lambda trainer: rivals.get(name)().compete(Bout(config, steps, k, Path(runs), trainer.stored))
 
-    own = settings_for(config)
-    return rivals.get(name)().compete(Bout(config, config.epochs * config.steps_per_epoch, own.k, Path(runs), train))
+    configs = _configs(runs, ids)
+    try:
+        found = together([task(config) for config in configs.values()], local_trainer(runs, device))
+    except StoppedError:  # what was trained is saved, and the same command continues
+        raise KeyboardInterrupt from None
+    return dict(zip(configs, found, strict=True))
 
 
-def register_rival(name: str) -> None:
+def register_rival(name: str, trains: bool) -> None:
     """Columns <name>_found (1 if it names the true support) and <name>_later (1 if the search took fewer run-steps)."""
 
     def outcome(run: Finished) -> Outcome:
-        return rival_of(name, _config(run), str(run.info.path.parent), _device(run))
+        return outcomes_of(name, *_experiment(run))[run.info.id]
 
-    @collected(f"{name}_found")
+    @collected(f"{name}_found", trains=trains)
     def named(run: Finished) -> float | None:
         support = outcome(run).support
         return float(support is not None and is_true(_config(run), "positions", support))
 
-    @collected(f"{name}_later")
+    @collected(f"{name}_later", trains=True)
     def later(run: Finished) -> float | None:
         own = _searched(run).outcome["generalised_run_steps"]
         horizon = run.config.epochs * run.config.steps_per_epoch
@@ -150,4 +179,4 @@ def register_rival(name: str) -> None:
 TRAINED = ("entmax", "entropy", "hard-concrete", "stg", "teacher", "weight-decay")
 SOLVERS = ("fourier", "gf2", "lasso")
 for _name in (*TRAINED, *SOLVERS):
-    register_rival(_name)
+    register_rival(_name, trains=_name in TRAINED)

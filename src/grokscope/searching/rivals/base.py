@@ -14,7 +14,7 @@ from ...settings import Settings
 from ...store import FINISHED, read_metrics
 from ...thresholds import reaches
 from ..candidates import Units
-from ..race import StoppedError, Train
+from ..training import StoppedError, Train
 
 if TYPE_CHECKING:
     from torch import Tensor

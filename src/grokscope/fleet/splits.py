@@ -1,0 +1,70 @@
+"""The last few splits, kept: runs that differ in their priors or weights only, such as the candidates of a search, share them.
+
+Nobody may write to the tensors of a split. Should a component do so nevertheless, the split is drawn anew for the next run.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import torch
+
+from .guard import no_randomness_at_start
+
+if TYPE_CHECKING:
+    from ..tasks import Examples, Split, Task
+    from ..tasks.base import SetAside
+
+T = TypeVar("T", bound="tuple[Examples | None, ...]")
+
+KEPT = 8
+"""Results that are kept: training and test examples, and those set aside, of four tasks or seeds."""
+
+
+class _Drawn(NamedTuple):
+    parts: Any
+    versions: list[int]
+    """How often each tensor had been written to in place when it was drawn."""
+
+
+_lock = Lock()
+_drawn: OrderedDict[tuple[Any, ...], _Drawn] = OrderedDict()
+
+
+def split_of(task: Task, seed: int) -> Split:
+    """`task.split(seed)`; its tensors are shared and must not be modified."""
+    return _kept(type(task).split, task, seed)
+
+
+def set_aside_of(task: Task, seed: int) -> SetAside:
+    """`task.set_aside(seed)`; its tensors are shared and must not be modified."""
+    return _kept(type(task).set_aside, task, seed)
+
+
+def _kept(draw: Callable[[Any, int], T], task: Task, seed: int) -> T:
+    key = (draw, task, seed)
+    try:
+        with _lock:
+            found = _drawn.get(key)
+            if found is not None and found.versions == _versions(found.parts):
+                _drawn.move_to_end(key)
+                parts: T = found.parts
+                return parts
+    except TypeError:  # a task whose settings cannot be hashed
+        return draw(task, seed)
+    with no_randomness_at_start():  # what depends on more than the seed is refused, not kept
+        parts = draw(task, seed)
+    with _lock:
+        _drawn[key] = _Drawn(parts, _versions(parts))
+        _drawn.move_to_end(key)
+        while len(_drawn) > KEPT:
+            _drawn.popitem(last=False)
+    return parts
+
+
+def _versions(parts: Iterable[Examples | None]) -> list[int]:
+    tensors = (one for part in parts if part is not None for one in part if isinstance(one, torch.Tensor))
+    return [tensor._version for tensor in tensors]

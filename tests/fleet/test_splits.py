@@ -1,0 +1,90 @@
+"""Runs with the same task and seed share their examples."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+import torch
+
+from grokscope.errors import ConfigError
+from grokscope.fleet import data, splits
+from grokscope.fleet.data import lane_data
+from grokscope.fleet.program import Program
+from grokscope.priors.support import SupportKL
+from grokscope.tasks.modular import Modular
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Arguments of every call of `Modular.split`."""
+    calls = []
+    split = Modular.split
+    monkeypatch.setattr(Modular, "split", lambda task, seed: calls.append((task, seed)) or split(task, seed))
+    return calls
+
+
+def test_candidates_share_one_split(tiny, drawn):
+    config = replace(tiny, task=Modular(p=11, distractors=2, train_fraction=0.8, validation=0.1))
+    first, second = (lane_data(replace(config, prior=SupportKL(units=units))) for units in ((0, 1), (2, 3)))
+    assert len(drawn) == 1
+    assert first[0]["tokens"] is second[0]["tokens"] and first[2]["labels"].equal(second[2]["labels"])
+    assert not first[0]["target"].equal(second[0]["target"])
+    lane_data(replace(config, seed=1))
+    lane_data(replace(config, task=replace(config.task, distractors=3)))
+    assert len(drawn) == 3
+
+
+def test_only_the_last_few_are_kept(tiny, drawn):
+    for seed in range(splits.KEPT + 1):
+        splits.split_of(tiny.task, seed)
+    splits.split_of(tiny.task, splits.KEPT)
+    assert len(drawn) == splits.KEPT + 1
+    splits.split_of(tiny.task, 0)
+    assert len(drawn) == splits.KEPT + 2
+
+
+def test_a_split_that_was_written_to_is_drawn_anew(tiny):
+    own = splits.split_of(tiny.task, 5)
+    before = own.train.labels.clone()
+    own.train.labels.add_(1)
+    assert splits.split_of(tiny.task, 5).train.labels.equal(before)
+
+
+def test_a_task_that_cannot_be_hashed_is_not_kept(tiny):
+    @dataclass(frozen=True, kw_only=True)
+    class Listed(Modular):
+        words: list[int] = field(default_factory=list)
+
+    task = Listed(p=tiny.task.p)
+    assert splits.split_of(task, 0).train.inputs.equal(task.split(0).train.inputs)
+
+
+def test_a_split_with_global_randomness_is_not_kept(tiny, monkeypatch):
+    split = Modular.split
+
+    def random(task, seed):
+        torch.rand(1)
+        return split(task, seed)
+
+    monkeypatch.setattr(Modular, "split", random)
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="drew from the global generator of PyTorch"):
+            splits.split_of(tiny.task, 0)
+
+
+def test_tokens_that_two_runs_share_are_planned_once(tiny, monkeypatch):
+    planned = []
+    plan = data.plan
+    monkeypatch.setattr(data, "plan", lambda tokens, *sizes: planned.append(len(tokens)) or plan(tokens, *sizes))
+    config = replace(tiny, task=Modular(p=11, distractors=2, train_fraction=0.8), prior=SupportKL())
+    program = Program(config, 3, torch.device("cpu"))
+    for lane, units in enumerate(((0, 1), (2, 3))):
+        own = replace(config, prior=SupportKL(units=units))
+        program.load(lane, own, lane_data(own))
+    assert len(planned) == 2, "training and test sequences"
+    program.load(2, replace(config, seed=1), lane_data(replace(config, seed=1)))
+    assert len(planned) == 4
+    alone = Program(config, 1, torch.device("cpu"))
+    for lane, seed in enumerate((0, 0, 1)):
+        alone.load(0, replace(config, seed=seed), lane_data(replace(config, seed=seed)))
+        for name, tensor in alone.test.items():
+            assert tensor[0].equal(program.test[name][lane]), name
