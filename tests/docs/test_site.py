@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
-
 from pages import HAND_WRITTEN, ROOT
 
 pytest.importorskip("mkdocs", reason="needs the extra docs")
