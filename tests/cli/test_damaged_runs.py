@@ -97,7 +97,7 @@ def test_a_report_shows_the_others(run, runs, tmp_path, damage):
     html = page.read_text()
     assert f"<code>{GOOD}</code>" in html and f"<code>{FOREIGN}</code>" in html
     assert f"<code>{BAD}</code>" not in html
-    assert '<h2 id="omitted">Omitted runs</h2>' in html
+    assert '<h2 id="omitted">' in html and "</a>Omitted runs</h2>" in html
     assert html.count(f"grokscope check {BAD}") == 1
     code, _, err = run("report", GOOD, BAD, "--runs", runs, "--figure", "mlp-norm", "-o", page)
     assert code == 1

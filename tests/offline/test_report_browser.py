@@ -151,7 +151,7 @@ def test_a_phone_in_light_and_dark(visit, report, scheme, paper):
     page = visit(report, viewport={"width": 390, "height": 844}, color_scheme=scheme, is_mobile=True, has_touch=True)
     expect(page.locator("#picture-accuracy canvas").first).to_be_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
-    assert page.evaluate(WIDTH) == 390
+    page.wait_for_function(f"{WIDTH} == 390")  # once charts have their size
     colour = page.locator("#picture-times svg text").first.evaluate("text => getComputedStyle(text).fill")
     assert colour == ("rgb(230, 232, 235)" if scheme == "dark" else "rgb(0, 0, 0)")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -17,8 +17,6 @@ from .guard import no_randomness_at_start
 if TYPE_CHECKING:
     from ..tasks import Examples, Split, Task
     from ..tasks.base import SetAside
-
-T = TypeVar("T", bound="tuple[Examples | None, ...]")
 
 KEPT = 8
 """Results that are kept: training and test examples, and those set aside, of four tasks or seeds."""
@@ -36,27 +34,31 @@ _drawn: OrderedDict[tuple[Any, ...], _Drawn] = OrderedDict()
 
 def split_of(task: Task, seed: int) -> Split:
     """`task.split(seed)`; its tensors are shared and must not be modified."""
-    return _kept(type(task).split, task, seed)
+    found: Split = _kept("split", task, seed)
+    return found
 
 
 def set_aside_of(task: Task, seed: int) -> SetAside:
     """`task.set_aside(seed)`; its tensors are shared and must not be modified."""
-    return _kept(type(task).set_aside, task, seed)
+    found: SetAside = _kept("set_aside", task, seed)
+    return found
 
 
-def _kept(draw: Callable[[Any, int], T], task: Task, seed: int) -> T:
-    key = (draw, task, seed)
+def _kept(method: str, task: Task, seed: int) -> Any:
+    draw: Callable[[int], tuple[Examples | None, ...]] = getattr(task, method)
+    if method in vars(task):  # this very object draws in its own way
+        return draw(seed)
+    key = (getattr(type(task), method), task, seed)
     try:
         with _lock:
             found = _drawn.get(key)
             if found is not None and found.versions == _versions(found.parts):
                 _drawn.move_to_end(key)
-                parts: T = found.parts
-                return parts
+                return found.parts
     except TypeError:  # a task whose settings cannot be hashed
-        return draw(task, seed)
+        return draw(seed)
     with no_randomness_at_start():  # what depends on more than the seed is refused, not kept
-        parts = draw(task, seed)
+        parts = draw(seed)
     with _lock:
         _drawn[key] = _Drawn(parts, _versions(parts))
         _drawn.move_to_end(key)
