@@ -75,6 +75,13 @@ def test_tables_say_what_was_measured():
     assert growth.rows[3] == ("lanes", "8", "8", "out of memory", "", "")
 
 
+def test_sweeps_say_whether_they_reach_their_share():
+    one = {"precision": "tf32", "lanes": 5, "epochs": 250, "run_steps_per_s": 6000.0}
+    shown = tables(MEASURED | {"sweep": [one | {"of_bench": share} for share in (0.71, 0.69)]})
+    (table,) = [table for table in shown if table.title == "Whole sweeps"]
+    assert [cells[-2:] for cells in table.rows] == [("71%", "yes"), ("69%", "no")]
+
+
 def test_only_networks_with_targets_have_them():
     standard = tables(MEASURED | {"network": "standard"})[2].rows
     assert standard[:2] == [

@@ -48,6 +48,7 @@ def here(tmp_path_factory) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.slow
 def test_processes_of_this_machine_give_the_same_leaderboard_also_after_an_interrupt(here, tmp_path):
     stopped = command(tmp_path, *TWO, INTERRUPT_ONCE=str(tmp_path / "interrupted"))
     assert stopped.returncode == 130, stopped.stderr
