@@ -120,6 +120,7 @@ def test_ctrl_c_detaches_and_cancel_saves_the_runs(cluster, tmp_path, run):
     assert not record.active()
 
 
+@pytest.mark.slow
 def test_a_race_on_the_cluster(cluster, tmp_path):
     """Tuning draws and scored seeds are trained by the cluster; only the seconds of this machine are missing."""
     track = Path(__file__).parents[1] / "race" / "track_of_tests.py"

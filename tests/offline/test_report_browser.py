@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 from many import make_runs
-
-from grokscope.report.runs import build_page
-from grokscope.store import list_runs, save_file
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
@@ -22,8 +21,11 @@ def report(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         make_runs(folder / "runs", arms=3, seeds=4, rows=40)
-    built = build_page(list_runs(folder / "runs"), command="grokscope report")
-    return save_file(folder / "report.html", built.html)
+    page = folder / "report.html"
+    # in a process of its own: other tests may have loaded further figures and measures
+    command = [sys.executable, "-m", "grokscope", "report", "--runs", str(folder / "runs"), "-o", str(page)]
+    subprocess.run(command, check=True, capture_output=True)
+    return page
 
 
 def centre(page, plot):
@@ -151,7 +153,11 @@ def test_a_phone_in_light_and_dark(visit, report, scheme, paper):
     page = visit(report, viewport={"width": 390, "height": 844}, color_scheme=scheme, is_mobile=True, has_touch=True)
     expect(page.locator("#picture-accuracy canvas").first).to_be_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
-    page.wait_for_function(f"{WIDTH} == 390")  # once charts have their size
+    for _ in range(100):  # until charts have their size
+        if page.evaluate(WIDTH) == 390:
+            break
+        page.wait_for_timeout(100)
+    assert page.evaluate(WIDTH) == 390
     colour = page.locator("#picture-times svg text").first.evaluate("text => getComputedStyle(text).fill")
     assert colour == ("rgb(230, 232, 235)" if scheme == "dark" else "rgb(0, 0, 0)")
 
