@@ -37,7 +37,7 @@ def render(folder: str, nonce: str) -> str:
         folder=folder,
         nonce=nonce,
         panels=PANELS,
-        scripts=[static("uPlot.iife.min.js"), *(_own(name) for name in SCRIPTS)],
+        scripts=[static("uPlot.iife.min.js"), static("ticks.js"), *(_own(name) for name in SCRIPTS)],
         styles=[static("uPlot.min.css"), *(_own(name) for name in STYLES)],
         about=json.dumps(about).replace("<", "\\u003c"),
     )

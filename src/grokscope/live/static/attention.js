@@ -52,7 +52,7 @@ class AttentionMap {
     const ticks = document.createElement("div");
     ticks.className = "ticks";
     const room = Math.max(3, this.holder.clientWidth / 60);
-    for (const tick of linear ? [0, 0.25, 0.5, 0.75, 1].map(share => Math.round(first + share * (last - first))) : logSplits(first, last, room)) {
+    for (const tick of linear ? [0, 0.25, 0.5, 0.75, 1].map(share => Math.round(first + share * (last - first))) : logTicks(first, last, room)) {
       const mark = document.createElement("span");
       const at = place(tick);
       if (at < 0.02 || at > 0.97) continue;

@@ -8,32 +8,8 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const LIGHTER = { "#0072B2": "#4DB0EE", "#009E73": "#2FC79B", "#D55E00": "#FF8A3D", "#CC79A7": "#E39BC3", "#000000": "#F0F2F4" };
 const shade = colour => (dark.matches && LIGHTER[colour.toUpperCase()]) || colour;
 
-function short(value) {
-  if (value === null || value === undefined || !isFinite(value)) return "–";
-  const size = Math.abs(value);
-  if (size >= 1e6) return `${+(value / 1e6).toPrecision(3)}M`;
-  if (size >= 1e4) return `${+(value / 1e3).toPrecision(3)}k`;
-  if (size !== 0 && size < 1e-3) return value.toExponential(1);
-  return String(+value.toPrecision(3));
-}
 const percent = value => (value === null || value === undefined ? "–" : `${+(100 * value).toFixed(1)} %`);
 const count = value => (value === null || value === undefined ? "–" : value.toLocaleString("en"));
-
-function logSplits(low, high, room) {
-  if (!(low > 0) || !(high >= low) || !isFinite(high)) return [];
-  const decades = Math.log10(high / low);
-  const every = Math.max(1, Math.ceil(decades / room));
-  const steps = every > 1 || decades > room / 2 ? [1] : decades > room / 4 ? [1, 3] : decades > 0.5 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 7];
-  const ticks = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-    if (power % every) continue;
-    for (const step of steps) {
-      const tick = +(step * 10 ** power).toPrecision(3);
-      if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
-    }
-  }
-  return ticks;
-}
 
 class Chart {
   constructor(panel, pick) {
@@ -124,9 +100,9 @@ class Chart {
       },
       axes: [
         { ...axis, size: 26, gap: 3, label: "epoch", labelSize: 15, labelGap: 0, labelFont: axis.font, values: (plot, ticks) => ticks.map(short), ...(linear ? {} : {
-          splits: (plot, index, low, high) => logSplits(low, high, plot.width / 70), filter: (plot, ticks) => ticks }) },
+          splits: (plot, index, low, high) => logTicks(low, high, plot.width / 70), filter: (plot, ticks) => ticks }) },
         { ...axis, size: 52, gap: 4, values: (plot, ticks) => wide(ticks), ...(this.panel.log ? {
-          splits: (plot, index, low, high) => logSplits(low, high, plot.height / 28), filter: (plot, ticks) => ticks } : {}) },
+          splits: (plot, index, low, high) => logTicks(low, high, plot.height / 28), filter: (plot, ticks) => ticks } : {}) },
       ],
       series: [{}, ...series],
       bands,
