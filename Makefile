@@ -22,7 +22,7 @@ test-slurm: $(VENV)/.installed-test slurm
 
 # the tests in Chromium, which `make test` runs too where it is installed
 test-browser: $(VENV)/.installed-test chromium
-	$(PYTEST) tests/live/test_browser.py tests/docs/test_site.py
+	$(PYTEST) tests/live/test_browser.py tests/offline tests/docs/test_site.py
 
 # what these need from Debian; without it they are skipped with the reason
 slurm:

@@ -314,13 +314,17 @@ def require(condition: bool, field: str, problem: str) -> None:
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """{"task": {"p": 97}} → {"task.p": 97}; ConfigError for tables nested deeper than any settings are."""
+    flat: dict[str, Any] = {}
+    _add_flat(flat, tree, prefix)
+    return flat
+
+
+def _add_flat(flat: dict[str, Any], tree: Mapping[str, Any], prefix: str) -> None:
     if prefix.count(".") > DEEPEST:
         raise ConfigError(named(prefix), "is nested too deeply")
-    flat: dict[str, Any] = {}
     for name, value in tree.items():
-        # Plain values first: the check for a mapping is slow, and thousands of configs are flattened.
-        if type(value) in PLAIN or not isinstance(value, Mapping):
-            flat[f"{prefix}{name}"] = value
+        # Exact types first: the check for a mapping is slow, and thousands of configs are flattened.
+        if type(value) is dict or (type(value) not in PLAIN and isinstance(value, Mapping)):
+            _add_flat(flat, value, f"{prefix}{name}.")
         else:
-            flat |= flatten(value, f"{prefix}{name}.")
-    return flat
+            flat[prefix + name] = value

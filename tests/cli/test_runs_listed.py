@@ -4,10 +4,13 @@ import csv
 import io
 import json
 import os
+from pathlib import Path
 
 import pytest
 
 from grokscope.cli import run_table
+from grokscope.cli.selection import select_runs
+from grokscope.store import RunInfo
 
 TINY = [
     *("--set", "task.p=7", "--set", "task.alphabet=3", "--set", "task.train_fraction=0.6", "-q"),
@@ -88,6 +91,14 @@ def test_what_is_wrong_is_one_line(run, runs, words, line):
     code, out, err = run("runs", *words)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(line)
+
+
+def test_where_knows_settings_with_dots_in_their_names():
+    configs = ({"a.b": 1, "a": {"c.d": 2}}, {"a": {"b": 3}}, {"b": None})
+    found = [RunInfo(id=f"run{n}", path=Path(f"run{n}"), status="done", config=config) for n, config in enumerate(configs)]
+    for wanted, ids in (({"a.b": "1"}, ["run0"]), ({"a.b": "3"}, ["run1"]), ({"c.d": "2"}, ["run0"])):
+        assert [one.id for one in select_runs(found, wanted)] == ids
+    assert [one.id for one in select_runs(found, {"b": "None"})] == ["run2"]
 
 
 def test_where_selects_by_settings_that_only_some_runs_have(run, runs):

@@ -183,14 +183,13 @@ def report(
 
         grokscope report --where task=modular --by prior.beta -o beta.html
     """
-    with no_collection():  # importing and drawing make many objects that stay
+    with no_collection(), progress_bar() as progress:  # importing and drawing make many objects that stay
         from ..report.runs import build_page
-    from ..store import save_file
-    from .session import command_line
+        from ..store import save_file
+        from .session import command_line
 
-    criterion = parse_criterion(threshold, clock, window)
-    chosen = choose_runs(folder, run, parse_sets(where, "--where"))
-    with progress_bar() as progress, no_collection():
+        criterion = parse_criterion(threshold, clock, window)
+        chosen = choose_runs(folder, run, parse_sets(where, "--where"))
         built = build_page(
             chosen.runs,
             command=command_line(),

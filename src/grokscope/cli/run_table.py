@@ -141,7 +141,8 @@ def _print_table(found: Sequence[RunInfo], values: RunColumns, columns: Sequence
     hidden: list[str] = []
     if fit and sys.stdout.isatty():
         cells, hidden = _fitted(cells, headers, found, shutil.get_terminal_size().columns)
-    _print_aligned(cells, words={ARM, *(name for name in values.settings if _is_words(found, values, name))})
+    settings = [name for name in cells if name in values.settings]
+    _print_aligned(cells, words={ARM, *(name for name in settings if _is_words(found, values, name))})
     return hidden
 
 

@@ -22,23 +22,37 @@ def select_runs(runs: Sequence[RunInfo], wanted: Mapping[str, str], *, keep_dama
     """
     if not wanted:
         return list(runs)
-    settings = {run.id: flatten(run.config) for run in runs if run.config}
-    known = {name for own in settings.values() for name in own} or {name for name in wanted if name not in OF_RUN}
-    whole = {name: name if name in OF_RUN else resolve(name, known) for name in wanted}
+    whole = {name: name if name in OF_RUN else _whole_name(name, runs) for name in wanted}
 
     def is_wanted(run: RunInfo) -> bool:
-        own = settings.get(run.id, {})
-        return all(_has(run, own, whole[name], value) for name, value in wanted.items())
+        return all(_has(run, whole[name], value) for name, value in wanted.items())
 
     return [run for run in runs if (keep_damaged and run.problem) or is_wanted(run)]
 
 
-def _has(run: RunInfo, settings: Mapping[str, Any], name: str, value: str) -> bool:
+def _whole_name(name: str, runs: Sequence[RunInfo]) -> str:
+    """prior.beta for `beta`; a name that is whole already is found without listing all settings of all runs."""
+    if any(_setting(run, name) is not None for run in runs) or not any(run.config for run in runs):
+        return name
+    return resolve(name, {known for run in runs for known in flatten(run.config)})
+
+
+def _setting(run: RunInfo, name: str) -> Any:
+    """The value of a setting by its whole name; None if the run does not have it."""
+    value: Any = run.config
+    for step in name.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    if value is None or isinstance(value, dict):  # settings that another program logged may have dots in their names
+        return flatten(run.config).get(name)
+    return value
+
+
+def _has(run: RunInfo, name: str, value: str) -> bool:
     if name == "tag":
         return value in run.tags
     if name in OF_RUN:
         return {"name": run.name, "status": run.status, "run": run.id}[name] == value
-    have = settings.get(name)
+    have = _setting(run, name)
     return str(have) == value or _equal_numbers(have, value)
 
 
