@@ -249,7 +249,8 @@ shape. On SLURM the chunks of a stage are one array job.
 ## The store
 
 Creating a run, saving 100 rows and a checkpoint of 1.4 MB, and closing it takes {store_cpu_ms:.1f} ms of processor time; from
-start to end it took {store_ms:.0f} ms on the disk of this measurement. A finished run is {store_entries} files and folders. The heartbeats of leases are one small write per run in training every ten seconds.
+start to end it took {store_ms:.0f} ms on the disk of this measurement. A finished run is {store_entries} files and folders. The
+heartbeats of leases are one small write per run in training every ten seconds.
 
 | stored runs | list them, s | with the index, s | `grokscope runs --where prior.beta=0.3`, s | index, MB |
 |---|---|---|---|---|

@@ -26,7 +26,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command. An error that a user can correct is one line on stderr and exit code 2; an error in a file of the user's
     own is three lines: the place, the line of code, the error. Output that cannot be written is one line and exit code 1.
     GROKSCOPE_TRACEBACK=1 shows whole tracebacks instead."""
-    if arguments is None:  # the process ends with the command: a last search for garbage would take as long as importing PyTorch
+    if (
+        arguments is None
+    ):  # the process ends with the command: a last search for garbage would take as long as importing PyTorch
         atexit.register(gc.freeze)
     words = sys.argv[1:] if arguments is None else arguments
     register(COMMANDS if COMPLETE in os.environ else words)
