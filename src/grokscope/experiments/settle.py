@@ -70,7 +70,7 @@ def combined(verdicts: Mapping[str, Verdict]) -> tuple[Verdict, str]:
 
 
 def line(case: Case) -> str:
-    """`q = 16: agrees. time ratio 0.42 (0.31 to 0.55), p = 0.0002, 20 seeds; oracle: … · no prior: …`"""
+    """`q = 16: agrees. time ratio = 0.42 (0.31 to 0.55), p = 0.0002, 20 seeds; oracle: … · no prior: …`"""
     head = (f"{case.name}: " if case.name else "") + f"{case.verdict}. "
     stats = [str(effect) for effect in case.effects]
     stats += [f"p = {case.p:.2g}"] if case.p is not None else []

@@ -28,7 +28,6 @@ from .style import TRAIN_COLOUR, TRAIN_DASHES, arm_colours
     caption="Look first at the gap between the grey train curve and the coloured test curve: that is the wait called "
     "grokking. Then look down: D measures how far attention is from the informative positions (0 = exactly on "
     "them). If structure is what the run is waiting for, D falls before test accuracy rises. "
-    "Thin lines are seeds, the thick line is their median, the band their middle half. "
     "The shaded phases are those of the middle seed; triangles mark when each seed grokked.",
 )
 def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
