@@ -285,10 +285,10 @@ def test_registered_columns_and_custom_rules():
 
 def test_an_effect_names_its_arm_apart_from_its_numbers():
     assert str(Effect("share", 0.12, 0.03, 0.32, percent=True, of="q = 16")) == "q = 16: share = 12 % (3 % to 32 %)"
-    ruling = ShareAtLeast("a", 0.8)(TIMES)
-    assert ruling.measured.startswith(f"{ruling.verdict}. a: share = ")
-    ratios = Alike(("a", "b"))(TIMES).cases[0].effects
-    assert [(effect.name, effect.of) for effect in ratios] == [("time ratio", "b")]
+    ruling = ShareAtLeast("fast", 0.8)(TIMES)
+    assert ruling.measured.startswith(f"{ruling.verdict}. fast: share = ")
+    ratios = Alike(("fast", "slow"))(TIMES).cases[0].effects
+    assert [(effect.name, effect.of) for effect in ratios] == [("time ratio", "slow")]
 
 
 def test_a_case_about_a_range_has_the_range_as_data():

@@ -155,6 +155,13 @@ def test_times_show_every_seed_and_the_censored_ones_hollow(runs):
     assert "not grokked by its last epoch (censored)" in legend(figure)
 
 
+def test_times_of_runs_that_all_failed_say_so(make):
+    (ax,) = figures.grokking_times([make(seed=seed, t_grok=None) for seed in range(4)]).axes
+    assert ax.get_title(loc="left") == "none of 4 runs grokked"
+    (ax,) = figures.grokking_times([make(seed=0), make(seed=1, t_grok=None)]).axes
+    assert not ax.get_title(loc="left")
+
+
 def test_times_take_medians_as_given(runs):
     figure = figures.grokking_times(runs, {"no prior": 610.0, "oracle": None})
     assert [bar.get_segments()[0][0][0] for bar in marks(figure, "median")] == [610]

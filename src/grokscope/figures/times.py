@@ -61,6 +61,8 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
         f"epoch of grokking ({criteria.pop()})" if len(criteria) == 1 and any(criteria) else "epoch of grokking"
     )
     ax.set_ylim(len(arms) - 0.45, -0.55)
+    if all(run.t_grok is None for run in runs):  # else the picture could be taken for an empty one
+        ax.set_title(f"none of {len(runs)} runs grokked" if len(runs) > 1 else "the run has not grokked", pad=14)
     ax.set_yticks(range(len(arms)), labels)
     ax.tick_params(axis="y", length=0, labelsize=8)
     ax.grid(axis="y", visible=False)

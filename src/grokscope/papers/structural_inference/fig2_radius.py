@@ -59,5 +59,5 @@ experiment(
             of="ours",
         ),
     ],
-    pictures={"accuracy": "accuracy", "times": "times"},
+    pictures={"radius": "si-radius", "accuracy": "accuracy"},
 )
