@@ -88,7 +88,9 @@ def test_ends_that_are_not_bounded_are_arrows():
 
 
 def test_what_is_asked_for_is_shaded():
-    html = card(row(cases=[case(effects=[effect("mean of x")], asked=(-1.0, 0.2)), case(effects=[effect("mean of x")])]))
+    html = card(
+        row(cases=[case(effects=[effect("mean of x")], asked=(-1.0, 0.2)), case(effects=[effect("mean of x")])])
+    )
     assert html.count('class="asked"') == 1
     axis = effect_axis([effect("exponent", 0.9, 0.8, 1.0)], [(0.4, 0.6)])
     assert axis.low < 0.6 and 'class="asked"' in effect_svg(effect("exponent", 0.9, 0.8, 1.0), axis, (0.4, 0.6))

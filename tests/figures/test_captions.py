@@ -9,7 +9,11 @@ from grokscope.experiments.gallery import without_seeds
 from grokscope.figures.captions import full_caption, spread_words
 from grokscope.report.pictures import picture_of
 
-THIN, BAND, MEDIAN = "Thin lines are seeds", "the band around it their middle half", "A line is the median of its seeds."
+THIN, BAND, MEDIAN = (
+    "Thin lines are seeds",
+    "the band around it their middle half",
+    "A line is the median of its seeds.",
+)
 
 
 def test_a_page_without_the_lines_of_seeds_does_not_speak_of_them(runs):

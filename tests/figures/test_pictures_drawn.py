@@ -296,7 +296,11 @@ def test_many_seeds_are_drawn_as_median_and_band(make):
     for seeds, lines in ((40, 41), (41, 1)):
         many = [make("arm", seed) for seed in range(seeds)]
         ax = figures.mlp_norm(many).axes[0]
-        curves = [line for line in ax.lines if line.get_gid() in ("seed", "arm, median of seeds") and len(line.get_xdata()) > 1]
+        curves = [
+            line
+            for line in ax.lines
+            if line.get_gid() in ("seed", "arm, median of seeds") and len(line.get_xdata()) > 1
+        ]
         assert (len(curves), len(ax.collections)) == (lines, 1)
 
 

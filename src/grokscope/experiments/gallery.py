@@ -96,7 +96,7 @@ def _pictures(experiment: Experiment, results: Results) -> Iterator[Picture]:
         shown = "; ".join(f"{arm}: {outcome}" for arm, outcome in reached.items() if arm.startswith(drawn.part))
         yield Picture(
             name=f"{experiment.name}-{drawn.file}",
-            title=drawn.name.replace("-", " ").capitalize() + (f", {drawn.part}" if drawn.part else ""),
+            title=drawn.title + (f", {drawn.part}" if drawn.part else ""),
             caption=full_caption(drawn.caption, drawn.figure),
             alt=shown,
             width=width,

@@ -66,10 +66,7 @@ def _both(arm: Sample, other: Sample) -> float:
 
 def _ratios(arms: Sequence[str], samples: Sequence[Sample]) -> list[Effect]:
     """Ratios of the times of all arms to those of the first."""
-    return [
-        _two_parts(own, samples[0])[0]._replace(of=arm)
-        for arm, own in zip(arms[1:], samples[1:], strict=True)
-    ]
+    return [_two_parts(own, samples[0])[0]._replace(of=arm) for arm, own in zip(arms[1:], samples[1:], strict=True)]
 
 
 def _say(results: Results, arms: Iterable[str], clock: Clock) -> str:

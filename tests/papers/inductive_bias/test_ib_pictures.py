@@ -57,8 +57,8 @@ def test_entropy_stands_above_what_is_kept(logged, kept):
     assert above[0].get_ylim()[1] > 1.5
     assert below[0].get_ylabel() == "train accuracy"
     for name, value in (("operands", 1.0), ("distractors", 0.1), ("one operand", 0.5)):
-        lines = drawn(figure, name)
-        assert len(lines) == 9
+        lines = drawn(figure, f"{name}, median of seeds")
+        assert len(lines) == 3
         assert all((line.get_ydata() == value).all() for line in lines)
 
 
@@ -72,9 +72,9 @@ def test_movement_has_three_kinds_of_features_in_two_rows(moved):
         "test accuracy (upper panels)",
         "grokking",
     ]
-    (first, *_) = drawn(figure, "hidden_start")
+    (first, *_) = drawn(figure, "hidden_start, median of seeds")
     np.testing.assert_allclose(first.get_ydata(), np.linspace(0.9, 0.2, 5))
-    assert len(drawn(figure, "embedding_moved")) == 9
+    assert len(drawn(figure, "embedding_moved, median of seeds")) == 3
 
 
 RISES, VARIES_NOT = Correlation(0.8, 0.6, 0.9, 70, 7), Correlation(np.nan, np.nan, np.nan, 70, 7)

@@ -29,7 +29,9 @@ def results(best: dict[str, float]) -> Results:
 def test_each_regime_says_how_many_runs_generalise(value, said):
     arms = {"radius 15, oracle": 0.6, "radius 17.9, oracle": value, "radius 17.9, no prior": 0.1}
     arms |= {"weight decay, oracle": 1.0}
-    figure = accuracy_by_radius(results({f"{regime}, {a}": v for regime in ("q = 1", "q = 16") for a, v in arms.items()}))
+    figure = accuracy_by_radius(
+        results({f"{regime}, {a}": v for regime in ("q = 1", "q = 16") for a, v in arms.items()})
+    )
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["q = 1", "q = 16"]
     assert [text.get_text() for ax in figure.axes for text in ax.texts] == [said] * 2
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["oracle", "no prior"]

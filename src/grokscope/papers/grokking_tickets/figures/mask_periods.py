@@ -1,6 +1,6 @@
 """Are masks periodic over the operands (grokking tickets, Figures 20 and 21)? Spectra of one run per arm, and all runs measured.
 
-The paper shows the matrices and masks themselves, in which no period can be seen by eye; `gt-masks` draws those.
+The paper shows the matrices and masks themselves, in which a period is hard to see by eye; `gt-masks` draws those.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from ....analysis.location import mean_interval
 from ....figures.data import first_seed, probed
-from ....figures.panels import wrapped
+from ....figures.panels import legend, log_values, wrapped
 from ....figures.registry import figures
-from ....figures.style import NEUTRAL, PAGE_WIDTH, SEQUENTIAL, SMALL, arm_colours
+from ....figures.style import NEUTRAL, PAGE_WIDTH, SMALL, arm_colours
 from ....store.blocks import flags_of, numbers_of
 
 if TYPE_CHECKING:
@@ -25,65 +26,68 @@ if TYPE_CHECKING:
 
 SIDES = ("W_E", "W_U")
 """Matrices with an axis of operands."""
-STRONGEST = 0.6
-"""Share of a dimension's amplitude that gets the darkest colour; a constant share of every frequency is about 0.17."""
-NARROW = 0.05
-"""Dots of a row spread over this share of the panel, so that none hides another."""
 
 
 @figures.register("gt-mask-periods", takes="results", needs=("masks", "mask-entropy"), title="Are masks periodic?")
 def mask_periods(results: Results) -> Figure:
-    """Spectra of weights and masks over the operands, of one run per arm: a column of pixels per dimension, the darker the stronger
-    a frequency. Dimensions are sorted by the strongest frequency of their weights, so that a mask with the periods of its weights
-    shows the same dark steps. Below, every run: Fourier entropy of the mask less that of shuffled masks (0: no period), with the
-    mean and its 95 % interval.
+    """Power of each frequency over the operands, in weights and in masks, as a multiple of its value without any period: a mask
+    with the periods of its weights has the same peaks. Mean over the dimensions of one run per arm. Below, every run: Fourier
+    entropy of the mask less that of shuffled masks (0: no period), with the mean and its 95 % interval.
 
     Of the run with the lowest seed; of a large matrix the first dimensions. The constant part (frequency 0) is left out.
     """
     masks, entropy = probed(results, "masks"), probed(results, "mask-entropy")
     sides = [side for side in SIDES if (masks["layer"] == side).any()]
     arms = {str(arm): first_seed(own).set_index("layer") for arm, own in masks.groupby("arm", sort=False)}
-    heights = [1.0] * (2 * len(sides)) + [1.4]
-    figure = Figure(figsize=(PAGE_WIDTH, 0.9 + 0.85 * 2 * len(sides) + 1.3))
+    colours = arm_colours(list(arms))
+    heights = [1.1] * len(sides) + [1.4]
+    figure = Figure(figsize=(PAGE_WIDTH, 1.0 + sum(heights)))
     axes = figure.subplots(len(heights), len(arms), squeeze=False, height_ratios=heights, sharey="row")
     for (arm, own), column in zip(arms.items(), axes.T, strict=True):
         column[0].set_title(wrapped(arm, 16), size=8)
-        for place, side in enumerate(sides):
+        for ax, side in zip(column, sides, strict=False):
+            ax.axhline(1, color=NEUTRAL, lw=0.6, ls=":", zorder=1)
             if side in own.index:
-                _matrix(column[2 * place : 2 * place + 2], own.loc[side].to_dict(), transpose=side == "W_U")
-        _entropies(column[-1], entropy[entropy["arm"] == arm], sides, arm_colours(list(arms))[arm])
-    for place, side in enumerate(sides):
-        for ax, kind in zip(axes[2 * place : 2 * place + 2, 0], ("weights", "mask"), strict=True):
-            ax.set_ylabel(f"{side}, {kind}\nfrequency ω", size=SMALL)
-    axes[-1, 0].set_ylabel("Fourier entropy\nover shuffled (nats)", size=SMALL)
-    for ax in axes[-2]:
-        ax.set_xlabel("dimension", size=SMALL)
+                _spectra(ax, own.loc[side].to_dict(), colours[arm], transpose=side == "W_U")
+        column[-2].set_xlabel("frequency ω", size=SMALL)
+        _entropies(column[-1], entropy[entropy["arm"] == arm], sides, colours[arm])
+    for ax, side in zip(axes[:, 0], sides, strict=False):
+        log_values(ax)
+        ax.set_ylabel(f"{side}: power\n(1: no period)", size=SMALL)
+    axes[-1, 0].set_ylabel("mask entropy,\nless shuffled (nats)", size=SMALL)
+    tuple_of_colours = tuple(Line2D([], [], color=colours[arm], lw=1.3) for arm in list(arms)[:4])
+    dots = tuple(Line2D([], [], color=colours[arm], ls="", marker="o", ms=3, mew=0) for arm in list(arms)[1:4])
+    entries: list[tuple[Any, str]] = [(Line2D([], [], color=NEUTRAL, lw=0.9), "weights"), (tuple_of_colours, "mask")]
+    entries += [(dots, "a run"), (Line2D([], [], color="black", lw=1.2, marker="_", ms=8), "mean, 95 % interval")]
+    legend(figure, entries)
     return figure
 
 
-def _matrix(column: NDArray[Any], cells: dict[Any, Any], *, transpose: bool) -> None:
-    """Spectrum of the weights above that of their mask, dimensions in the order of the strongest frequency of their weights."""
+def _spectra(ax: Axes, cells: dict[Any, Any], colour: str, *, transpose: bool) -> None:
+    """Mean power of every frequency in the weights and in their mask."""
     kept = flags_of(cells["mask"], cells["rows"], cells["columns"]).astype(np.float64)
-    weights, mask = (_spectrum(matrix.T if transpose else matrix) for matrix in (numbers_of(cells), kept))
-    order = np.argsort(weights.argmax(axis=0), kind="stable")
-    for ax, spectrum in zip(column, (weights, mask), strict=True):
-        extent = (0, spectrum.shape[1], len(spectrum) + 0.5, 0.5)
-        how = {"cmap": SEQUENTIAL, "vmin": 0, "vmax": STRONGEST, "extent": extent}
-        ax.imshow(spectrum[:, order], aspect="auto", interpolation="none", **how)
-        ax.grid(visible=False)
-        ax.set_xticks([])
+    drawn = {"weights": (numbers_of(cells), NEUTRAL, 0.9), "mask": (kept, colour, 1.3)}
+    for name, (matrix, line, width) in drawn.items():
+        power = mean_power(matrix.T if transpose else matrix)
+        ax.plot(np.arange(1, len(power) + 1), power, color=line, lw=width, gid=name)
 
 
-def _spectrum(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Amplitude of every frequency above 0 over the operands (rows), [frequency, dimension]; each dimension has norm 1."""
-    amplitude = np.abs(np.fft.rfft(matrix, axis=0))[1:]
-    size = np.linalg.norm(amplitude, axis=0)
-    return amplitude / np.where(size > 0, size, 1.0)
+def mean_power(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Power of every frequency above 0 over the rows, as a multiple of the mean over frequencies, averaged over the columns that
+    vary; [operand, dimension] → [frequency]."""
+    power = np.abs(np.fft.rfft(matrix, axis=0))[1:] ** 2
+    total = power.sum(axis=0)
+    varied = total > 1e-9 * total.max(initial=0.0)
+    return (
+        np.asarray((power[:, varied] / total[varied]).mean(axis=1) * len(power))
+        if varied.any()
+        else power[:, 0] * np.nan
+    )
 
 
 def _entropies(ax: Axes, own: pd.DataFrame, sides: list[str], colour: str) -> None:
     """A dot per run, and the mean with its 95 % interval."""
-    ax.axhline(0, color=NEUTRAL, lw=0.8, zorder=1)
+    ax.axhline(0, color=NEUTRAL, lw=0.6, ls=":", zorder=1)
     ax.set_xlim(-0.6, len(sides) - 0.4)
     ax.set_xticks(range(len(sides)), sides)
     if own.empty:
@@ -91,7 +95,7 @@ def _entropies(ax: Axes, own: pd.DataFrame, sides: list[str], colour: str) -> No
         return
     for place, side in enumerate(sides):
         found = own.loc[own["layer"] == side, "excess"].to_numpy(dtype=np.float64)
-        beside = place + NARROW * len(sides) * (np.arange(len(found)) % 5 - 2)
+        beside = place + 0.1 * (np.arange(len(found)) % 5 - 2)  # so that no dot hides another
         ax.plot(beside, found, "o", color=colour, ms=2.5, mew=0, alpha=0.5, gid=f"{side}, a run")
         if len(found) > 1:
             mean, low, high = mean_interval(found)

@@ -44,7 +44,9 @@ def accuracy_from_start(
     literal    the row that is set up as the paper's
     """
     arms = set(results.runs["arm"])
-    rows = list(dict.fromkeys(a.removeprefix(f"{methods[0]}, ") for a in results.runs["arm"] if a.startswith(f"{methods[0]}, ")))
+    rows = list(
+        dict.fromkeys(a.removeprefix(f"{methods[0]}, ") for a in results.runs["arm"] if a.startswith(f"{methods[0]}, "))
+    )
     if not rows:
         raise ConfigError("methods", f"no arm is called {methods[0]}, …")
     places = _places([row.partition(", ")[0] for row in rows])
@@ -80,7 +82,9 @@ def accuracy_from_start(
         split = row.partition(", ")[0]
         if row == next(r for r in rows if r.startswith(f"{split}, ")):
             where = axes[0].get_yaxis_transform()
-            axes[0].text(-0.04, place - 0.85, split, transform=where, size=SMALL, weight="bold", ha="right", va="center")
+            axes[0].text(
+                -0.04, place - 0.85, split, transform=where, size=SMALL, weight="bold", ha="right", va="center"
+            )
     legend(figure, _entries(colours, bool(reported)))
     return figure
 
