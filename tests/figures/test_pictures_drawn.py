@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from grokscope import figures
 from grokscope.errors import ConfigError
+from grokscope.figures.accuracy import accuracy_overlay
 from grokscope.figures.style import TRAIN_COLOUR
 from grokscope.papers.grokking_tickets.figures.fourier import fourier_entropy_over_time
 
@@ -25,6 +26,7 @@ ALL = [
     figures.train_and_test,
     figures.norms_over_time,
     fourier_entropy_over_time,
+    accuracy_overlay,
 ]
 PANEL_AN_ARM = [figures.accuracy_and_divergence, figures.gradient_under_bound, figures.attention_mass]
 every_picture = pytest.mark.parametrize("draw", ALL, ids=lambda draw: draw.__name__)
@@ -107,6 +109,23 @@ def test_gradient_without_the_gradient_on_the_matrix_is_one_row(runs):
 def test_accuracy_without_divergence_is_one_row(runs):
     bare = [replace(run, metrics=run.metrics.drop(columns="D")) for run in runs]
     assert len(figures.accuracy_and_divergence(bare).axes) == 3
+
+
+def test_divergence_that_is_zero_throughout_is_said_in_words(runs):
+    frozen = [replace(run, metrics=run.metrics.assign(D=0.0) if run.arm == "oracle" else run.metrics) for run in runs]
+    said = [[text.get_text() for text in ax.texts] for ax in figures.accuracy_and_divergence(frozen).axes[1::2]]
+    assert said == [[], ["D = 0 throughout"], []]
+
+
+def test_many_arms_share_the_axes_of_accuracy_and_divergence(make):
+    runs = [make("no prior"), *(make(f"β = {n}", t_grok=100 + n) for n in range(1, 9))]
+    *shown, bar = accuracy_overlay(runs).axes
+    assert [ax.get_ylabel().partition("\n")[0] for ax in shown] == ["training", "test accuracy", "D = KL(α*‖α)"]
+    assert bar.get_ylabel() == "β = …"
+    assert [len([line for line in ax.lines if line.get_gid() != "grokking"]) for ax in shown] == [9] * 3
+    assert shown[2].get_yscale() == "log"
+    bare = [replace(run, metrics=run.metrics.drop(columns="D")) for run in runs]
+    assert len(accuracy_overlay(bare).axes) == 3
 
 
 def test_attention_stack_adds_up_and_names_positions(runs):

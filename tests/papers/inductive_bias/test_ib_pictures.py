@@ -87,7 +87,7 @@ def test_scatter_has_one_column_per_measure_with_its_correlations(points):
     (cloud, _) = drawn(figure, "all")
     assert len(cloud.get_offsets()) == len(points)
     assert [label.get_text() for label in figure.axes[2].get_yticklabels()] == ["all", "lr"]
-    assert [line.get_xdata() for line in drawn(figure, "interval")] == [[0.6, 0.9]] * 3
+    assert [list(line.get_xdata()) for line in drawn(figure, "interval")] == [[0.6, 0.9]] * 3
     assert [text.get_text() for ax in figure.axes for text in ax.texts] == ["does not vary"]
 
 

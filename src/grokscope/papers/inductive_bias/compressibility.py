@@ -49,8 +49,8 @@ def falls_with(column: str, arms: Arms | None = None) -> Memorised:
 
 @figures.register("ib-compressibility", takes="results", needs="compressibility", title="Compressibility")
 def scatter(results: Results) -> Figure:
-    """Test accuracy of every checkpoint that has memorised, against three measures of compressibility; below, the rank correlation
-    over all of them and over those of each modulator, with 95 % intervals (bootstrap over runs)."""
+    """Test accuracy of every checkpoint that has memorised, against three measures of compressibility.
+    Below, the rank correlation over all of them and over those of each modulator, with 95 % intervals (bootstrap over runs)."""
     table = points(results)
     labels = {
         "participation_ratio": "participation ratio of the hidden layer",

@@ -30,9 +30,9 @@ SIDES = ("W_E", "W_U")
 
 @figures.register("gt-mask-periods", takes="results", needs=("masks", "mask-entropy"), title="Are masks periodic?")
 def mask_periods(results: Results) -> Figure:
-    """Power of each frequency over the operands, in weights and in masks, as a multiple of its value without any period: a mask
-    with the periods of its weights has the same peaks. Mean over the dimensions of one run per arm. Below, every run: Fourier
-    entropy of the mask less that of shuffled masks (0: no period), with the mean and its 95 % interval.
+    """Power of each frequency over the operands, in weights and in masks, as a multiple of what it is without any period.
+    Mean over the dimensions of one run per arm: a mask with the periods of its weights has the same peaks. Below, every run:
+    Fourier entropy of the mask less that of shuffled masks (0: no period), with the mean and its 95 % interval.
 
     Of the run with the lowest seed; of a large matrix the first dimensions. The constant part (frequency 0) is left out.
     """

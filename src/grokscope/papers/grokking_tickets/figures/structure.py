@@ -37,9 +37,9 @@ KEPT = ListedColormap(["white", "#222222"])
 
 @figures.register("gt-structure", takes="results", needs="jaccard", title="Change of the subnetwork")
 def structure_change(results: Results) -> Figure:
-    """Does the subnetwork change most while test accuracy rises most? Intervals between checkpoints, counted from that with the
-    largest rise of its run's test accuracy: the rise above, Jaccard distance of the masks at both ends below. Thin lines are runs,
-    thick lines medians.
+    """Does the subnetwork change most while test accuracy rises most?
+    Intervals between checkpoints are counted from the one in which the test accuracy of a run rises most: that rise above, Jaccard
+    distance of the masks at both ends below. Thin lines are runs, thick lines medians.
 
     One column per arm whose masks change. Intervals that the end of a run cut short are left out: less can change in them.
     """

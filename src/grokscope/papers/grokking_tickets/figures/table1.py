@@ -34,8 +34,8 @@ Reported = Mapping[str, Sequence[tuple[float, float]]]
 def accuracy_from_start(
     results: Results, *, methods: Sequence[str], reported: Reported | None = None, literal: str = ""
 ) -> Figure:
-    """Test accuracy of each method from each start after 600 and 2,000 epochs, mean of the seeds and its 95 % interval; small
-    dots are seeds, a grey line is the mean before the first step.
+    """Test accuracy of each method from each start after 600 and 2,000 epochs, mean of the seeds and its 95 % interval.
+    Small dots are seeds, a grey line is the mean before the first step.
 
     Arms are named `method, split, start`; rows are grouped by split.
 

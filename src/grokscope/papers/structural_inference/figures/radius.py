@@ -27,8 +27,8 @@ WIDE = 0.012
 
 @figures.register("si-radius", takes="results", title="Best test accuracy by radius")
 def accuracy_by_radius(results: Results) -> Figure:
-    """Best test accuracy of every run against the radius on which its MLP is held, with the median of each prior; beside them,
-    runs with weight decay in place of norm matching. The dashed line stands at 99 %, which counts as grokking.
+    """Best test accuracy of every run against the radius on which its MLP is held, with the median of each prior.
+    Beside them, runs with weight decay in place of norm matching. The dashed line stands at 99 %, which counts as grokking.
     """
     runs = results.runs.join(results.runs["arm"].str.extract(NAME))
     runs = runs[runs["norm"].notna()]
@@ -67,8 +67,7 @@ def accuracy_by_radius(results: Results) -> Figure:
 def _dots(ax: Axes, own: pd.DataFrame, look: Look, beside: float) -> None:
     """A dot per run, and a line through the medians of the radii."""
     y = own["best_test_accuracy"].astype(float)
-    style = {"color": look.colour, "ms": 2.6, "mew": 0, "alpha": 0.45}
-    ax.plot(own["x"] + beside, y, look.marker, gid="a run", **style)
+    ax.plot(own["x"] + beside, y, look.marker, color=look.colour, ms=2.6, mew=0, alpha=0.45, gid="a run")
     held = own[own["radius"].notna()]
     middle = held.groupby("x")["best_test_accuracy"].median().astype(float)
     ax.plot(middle.index + beside, middle, color=look.colour, ls=look.dashes, lw=1.4, gid="median")
