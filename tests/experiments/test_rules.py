@@ -287,6 +287,8 @@ def test_an_effect_names_its_arm_apart_from_its_numbers():
     assert str(Effect("share", 0.12, 0.03, 0.32, percent=True, of="q = 16")) == "q = 16: share = 12 % (3 % to 32 %)"
     ruling = ShareAtLeast("fast", 0.8)(TIMES)
     assert ruling.measured.startswith(f"{ruling.verdict}. fast: share = ")
+    each = InEach({"slow": ShareAtLeast("slow", 0.8), "other": ShareAtLeast("slow", 0.8)})(TIMES)
+    assert [case.effects[0].of for case in each.cases] == ["", "slow"]  # the first case is called like its arm
     ratios = Alike(("fast", "slow"))(TIMES).cases[0].effects
     assert [(effect.name, effect.of) for effect in ratios] == [("time ratio", "slow")]
 

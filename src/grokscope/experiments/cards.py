@@ -140,7 +140,7 @@ def _case(case: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
         "text": "" if first else case["blocked"] or case["measured"],
         "value": first["numbers"] if first else "",
         "effect": first["name"] if first else "",
-        "of": first["of"] if first and first["of"] != case["name"] else "",
+        "of": first["of"] if first else "",
         "picture": effect_svg(first, axis, case["asked"]) if first and axis and known else "",
         "axis": axis_svg(axis) if axis and known else "",
         "kind": _kind(first) if first else "",
