@@ -76,7 +76,7 @@ def _always_zero(runs: Sequence[RunCurves]) -> bool:
     "accuracy-overlay", needs="test_accuracy", standard=False, title="Accuracy and divergence, arms together"
 )
 def accuracy_overlay(runs: Sequence[RunCurves]) -> Figure:
-    """Training accuracy, test accuracy and D over epochs, with the arms on common axes: for experiments with many arms."""
+    """Training accuracy, test accuracy and D over epochs, arms on common axes: does D fall before test accuracy rises?"""
     need(runs, "test_accuracy")
     rows = {"train_accuracy": "training\naccuracy", "test_accuracy": "test accuracy\n(fraction)"}
     rows |= {"D": D_LABEL.replace(" (", "\n(")} if recorded(runs, "D") else {}

@@ -28,7 +28,9 @@ CENSORED = "not grokked by its last epoch (censored)"
     "distances are equal factors.",
 )
 def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None] | None = None) -> Figure:
-    """One row per arm: a dot per seed at its grokking time, a hollow triangle at the last epoch of a run that has not grokked.
+    """One row per arm: a dot per seed at its grokking time, and the median.
+
+    A run that has not grokked stands at its last epoch as a hollow triangle.
 
     medians   median grokking time of each arm (None = not reached), e.g. Kaplan–Meier's; without it the bar stands at
               the (lower) middle run, which is the same when no run was cut short before it
