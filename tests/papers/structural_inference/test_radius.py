@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from grokscope.errors import ConfigError
 from grokscope.figures import to_svg
 from grokscope.papers.structural_inference.figures.radius import accuracy_by_radius
 from grokscope.store.results import Results
@@ -39,3 +40,8 @@ def test_each_regime_says_how_many_runs_generalise(value, said):
     medians = [line for line in figure.axes[0].lines if line.get_gid() == "median"]
     assert list(medians[0].get_ydata()) == [0.6, value]
     to_svg(figure)
+
+
+def test_arms_without_a_radius_are_refused():
+    with pytest.raises(ConfigError, match="none is named like `radius 20, oracle`"):
+        accuracy_by_radius(results({"no prior": 0.5}))

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from ....errors import ConfigError
 from ....figures.panels import legend, subtitle
 from ....figures.registry import figures
 from ....figures.style import NEUTRAL, PAGE_WIDTH, SMALL, Look, arm_looks
@@ -32,6 +33,8 @@ def accuracy_by_radius(results: Results) -> Figure:
     """
     runs = results.runs.join(results.runs["arm"].str.extract(NAME))
     runs = runs[runs["norm"].notna()]
+    if runs.empty:
+        raise ConfigError("arms", "none is named like `radius 20, oracle`")
     runs = runs.assign(radius=pd.to_numeric(runs["norm"].str.removeprefix("radius "), errors="coerce"))
     regimes = list(dict.fromkeys(runs["regime"]))
     looks = arm_looks(list(dict.fromkeys(runs["prior"])))
