@@ -8,11 +8,13 @@ import pytest
 
 from grokscope.experiments.base import VERDICTS
 from grokscope.experiments.cards import MARKS, SHOWN, WORDS, card
-from grokscope.experiments.effects import WIDTH, asked_range, axis_ticks, effect_axis, effect_svg
+from grokscope.experiments.effects import WIDTH, axis_ticks, effect_axis, effect_svg
 
 
-def effect(name="time ratio", value=0.5, low=0.4, high=0.6):
-    return {"name": name, "value": value, "low": low, "high": high, "text": f"{name} {value} ({low} to {high})"}
+def effect(name="time ratio", value=0.5, low=0.4, high=0.6, of=""):
+    numbers = f"{value} ({low} to {high})"
+    ends = {"value": value, "low": low, "high": high}
+    return {"name": name, "of": of, **ends, "numbers": numbers, "text": f"{name} = {numbers}"}
 
 
 def case(name="", verdict="agrees", **given):
@@ -21,6 +23,7 @@ def case(name="", verdict="agrees", **given):
         "p": 0.001,
         "seeds": 20,
         "simulated": None,
+        "asked": None,
         "blocked": "",
         "measured": "a: 5 · b: 9",
     }
@@ -55,7 +58,7 @@ def row(**given):
         ("time ratio of ticket to the end", 1.0),
         ("difference in accuracy_600", 0.0),
         ("Spearman's ρ of a and b", 0.0),
-        ("share of dense", None),
+        ("share", None),
         ("mean of accuracy_600", None),
     ],
 )
@@ -85,8 +88,10 @@ def test_ends_that_are_not_bounded_are_arrows():
 
 
 def test_what_is_asked_for_is_shaded():
-    assert asked_range("dense: asked -1 to 0.2; given that …") == (-1.0, 0.2)
-    assert asked_range("nothing") is None
+    html = card(
+        row(cases=[case(effects=[effect("mean of x")], asked=(-1.0, 0.2)), case(effects=[effect("mean of x")])])
+    )
+    assert html.count('class="asked"') == 1
     axis = effect_axis([effect("exponent", 0.9, 0.8, 1.0)], [(0.4, 0.6)])
     assert axis.low < 0.6 and 'class="asked"' in effect_svg(effect("exponent", 0.9, 0.8, 1.0), axis, (0.4, 0.6))
 
@@ -120,6 +125,11 @@ def test_the_name_of_a_common_effect_stands_in_the_heading():
     assert html.count("time ratio") == 1 and "time ratio (95 % interval)" in html
     mixed = card(row(cases=[case("x"), case("y", effects=[effect("exponent")])]))
     assert "effect (95 % interval)" in mixed and "exponent" in mixed
+
+
+def test_the_arm_of_an_effect_stands_beside_its_numbers():
+    two = [case("15", effects=[effect("share", of="radius 15")]), case("20", effects=[effect("share", of="radius 20")])]
+    assert "</b> radius 15<" in card(row(cases=two)) and "share (95 % interval)" in card(row(cases=two))
 
 
 def test_few_cases_are_named_and_many_counted():

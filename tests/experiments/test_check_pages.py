@@ -49,7 +49,7 @@ def root(ledger, tmp_path):
     rows = ledger.rows()
     (tmp_path / "docs" / "claims.md").write_text(claims_page(ledger, rows))
     (tmp_path / "docs" / "gallery.html").write_text(gallery(ledger, rows, "grokscope"))
-    ratio = rows[0]["cases"][0]["effects"][0]["text"].split()[2]
+    ratio = rows[0]["cases"][0]["effects"][0]["text"].split()[3]
     (tmp_path / "README.md").write_text(
         f"# Title\n\nBefore 1999 nothing. In 20 seeds the first is sooner, by a ratio of {ratio} "
         "[toy-one/sooner: agrees](docs/claims.md#toy-one). More text with 77.\n\n- The second is not [toy-one/later: disagrees].\n"

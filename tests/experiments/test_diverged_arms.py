@@ -57,7 +57,7 @@ def test_the_others_are_judged_and_the_diverged_ones_are_named(toy, run, tmp_pat
         "diverged, counted as not grokked: wild (seeds 0, 1); not trained, since what they start from diverged: ticket"
     )
     assert all(named in row["measured"] for row in rows.values())
-    assert "share of wild 0 %" in rows["never"]["measured"]
+    assert "wild: share = 0 %" in rows["never"]["measured"]
     assert rows["ticket"]["verdict"] == "not tested"
     assert rows["numbers"]["verdict"] == "cannot be told"
     assert rows["numbers"]["measured"].startswith("the rule cannot be applied (ValueError); ")

@@ -279,8 +279,27 @@ def test_registered_columns_and_custom_rules():
         "thing", lambda results: Case(p_for=0.001, effects=(Effect("thing", 1.0, 0.5, 2.0),), seeds=len(results.runs))
     )
     ruling = judge(TIMES)
-    assert ruling.verdict == "agrees" and "thing 1 (0.5 to 2), p = 0.002" in ruling.measured
+    assert ruling.verdict == "agrees" and "thing = 1 (0.5 to 2), p = 0.002" in ruling.measured
     assert settle([Case(blocked="no reason", p_for=0.0)]).verdict == "cannot be told"
+
+
+def test_an_effect_names_its_arm_apart_from_its_numbers():
+    assert str(Effect("share", 0.12, 0.03, 0.32, percent=True, of="q = 16")) == "q = 16: share = 12 % (3 % to 32 %)"
+    ruling = ShareAtLeast("fast", 0.8)(TIMES)
+    assert ruling.measured.startswith(f"{ruling.verdict}. fast: share = ")
+    each = InEach({"slow": ShareAtLeast("slow", 0.8), "other": ShareAtLeast("slow", 0.8)})(TIMES)
+    assert [case.effects[0].of for case in each.cases] == ["", "slow"]  # the first case is called like its arm
+    ratios = Alike(("fast", "slow"))(TIMES).cases[0].effects
+    assert [(effect.name, effect.of) for effect in ratios] == [("time ratio", "slow")]
+
+
+def test_a_case_about_a_range_has_the_range_as_data():
+    made = results_of(a=FAST, b=SLOW)
+    made = made._replace(runs=made.runs.assign(x=0.5))
+    rule = WithinRange("x", "a", 1e-7, 0.6)
+    assert [case.asked for case in rule.cases(made)] == [(1e-7, 0.6)]
+    assert [case.asked for case in Conditional(rule, Reached("a")).cases(made)] == [(1e-7, 0.6)]
+    assert Sooner("a", "b").cases(made)[0].asked is None
 
 
 def test_a_diverged_run_counts_as_latest():

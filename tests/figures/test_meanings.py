@@ -15,6 +15,7 @@ from grokscope.experiments.base import all_experiments
 from grokscope.figures.facets import facets
 from grokscope.figures.sequences import common_name, sequences, values
 from grokscope.figures.style import MEANINGS, OTHERS, arm_looks, meaning_of, sequential_colours
+from grokscope.pages.assets import DARK_COLOURS
 from grokscope.papers.grokking_tickets.figures.fourier import fourier_entropy_over_time
 
 BLUE, GREEN, VERMILLION, PINK = "#0072B2", "#009E73", "#D55E00", "#CC79A7"
@@ -186,3 +187,18 @@ def test_names_stand_at_the_ends_of_lines_that_end_apart(make):
     boxes = sorted((text.get_window_extent() for text in labels.values()), key=lambda box: box.y0)
     assert all(below.y1 < above.y0 for below, above in pairwise(boxes))
     assert max(box.x1 for box in boxes) <= figure.bbox.x1
+
+
+def relative_luminance(colour: str) -> float:
+    """Relative luminance of sRGB (WCAG 2)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+
+@pytest.mark.parametrize("count", [*range(1, 15), 40])
+def test_sequences_keep_their_order_on_a_dark_screen(count):
+    light = sequential_colours(count)
+    assert len(set(light)) == count
+    dark = [relative_luminance(DARK_COLOURS[colour]) for colour in light]
+    assert dark == sorted(dark, reverse=True) and len(set(dark)) == count
+    assert min(dark) + 0.05 > 2 * (relative_luminance(DARK_COLOURS["#ffffff"]) + 0.05)

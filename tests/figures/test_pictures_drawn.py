@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from grokscope import figures
 from grokscope.errors import ConfigError
+from grokscope.figures.accuracy import accuracy_overlay
 from grokscope.figures.style import TRAIN_COLOUR
 from grokscope.papers.grokking_tickets.figures.fourier import fourier_entropy_over_time
 
@@ -25,6 +26,7 @@ ALL = [
     figures.train_and_test,
     figures.norms_over_time,
     fourier_entropy_over_time,
+    accuracy_overlay,
 ]
 PANEL_AN_ARM = [figures.accuracy_and_divergence, figures.gradient_under_bound, figures.attention_mass]
 every_picture = pytest.mark.parametrize("draw", ALL, ids=lambda draw: draw.__name__)
@@ -109,6 +111,23 @@ def test_accuracy_without_divergence_is_one_row(runs):
     assert len(figures.accuracy_and_divergence(bare).axes) == 3
 
 
+def test_divergence_that_is_zero_throughout_is_said_in_words(runs):
+    frozen = [replace(run, metrics=run.metrics.assign(D=0.0) if run.arm == "oracle" else run.metrics) for run in runs]
+    said = [[text.get_text() for text in ax.texts] for ax in figures.accuracy_and_divergence(frozen).axes[1::2]]
+    assert said == [[], ["D = 0 throughout"], []]
+
+
+def test_many_arms_share_the_axes_of_accuracy_and_divergence(make):
+    runs = [make("no prior"), *(make(f"β = {n}", t_grok=100 + n) for n in range(1, 9))]
+    *shown, bar = accuracy_overlay(runs).axes
+    assert [ax.get_ylabel().partition("\n")[0] for ax in shown] == ["training", "test accuracy", "D = KL(α*‖α)"]
+    assert bar.get_ylabel() == "β = …"
+    assert [len([line for line in ax.lines if line.get_gid() != "grokking"]) for ax in shown] == [9] * 3
+    assert shown[2].get_yscale() == "log"
+    bare = [replace(run, metrics=run.metrics.drop(columns="D")) for run in runs]
+    assert len(accuracy_overlay(bare).axes) == 3
+
+
 def test_attention_stack_adds_up_and_names_positions(runs):
     figure = figures.attention_mass(runs)
     assert len(figure.axes) == 3
@@ -153,6 +172,13 @@ def test_times_show_every_seed_and_the_censored_ones_hollow(runs):
     assert [bar.get_segments()[0][0][0] for bar in marks(figure, "median")] == [650, 250]
     assert "3 of 3 | 3 of 3 | 0 of 3" in words(figure)
     assert "not grokked by its last epoch (censored)" in legend(figure)
+
+
+def test_times_of_runs_that_all_failed_say_so(make):
+    (ax,) = figures.grokking_times([make(seed=seed, t_grok=None) for seed in range(4)]).axes
+    assert ax.get_title(loc="left") == "none of 4 runs grokked"
+    (ax,) = figures.grokking_times([make(seed=0), make(seed=1, t_grok=None)]).axes
+    assert not ax.get_title(loc="left")
 
 
 def test_times_take_medians_as_given(runs):
@@ -289,7 +315,11 @@ def test_many_seeds_are_drawn_as_median_and_band(make):
     for seeds, lines in ((40, 41), (41, 1)):
         many = [make("arm", seed) for seed in range(seeds)]
         ax = figures.mlp_norm(many).axes[0]
-        curves = [line for line in ax.lines if line.get_gid() in (None, "seed") and len(line.get_xdata()) > 1]
+        curves = [
+            line
+            for line in ax.lines
+            if line.get_gid() in ("seed", "arm, median of seeds") and len(line.get_xdata()) > 1
+        ]
         assert (len(curves), len(ax.collections)) == (lines, 1)
 
 

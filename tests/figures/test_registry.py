@@ -141,6 +141,10 @@ def test_experiments_name_figures_or_give_functions(experiment):
     assert [picture.file for picture in drawn] == ["a-q", "b-q", "c", "d"]
     assert drawn[0].figure.axes[0].get_yticklabels()[1].get_text() == "two"  # of the part q
     assert drawn[1].caption == "Nothing but an axis."
+    assert [picture.title for picture in drawn] == ["Grokking times", "B", "Of results", "With options"]
+    twice = replace(experiment, pictures={"all-of-them": "times", "same": "times", "c": "of-results"})
+    titles = [picture.title for picture in drawn_pictures(twice, results)]
+    assert titles == ["Grokking times: all of them", "Grokking times: same", "Of results"]
 
 
 @pytest.mark.parametrize("name", list(all_experiments()))

@@ -101,7 +101,7 @@ def test_numbers_of_a_figure_by_panel_and_series():
     test = found["first", "test"]
     assert test["x label"] == "epoch" and test["y label"].startswith("accuracy")
     assert test["y"][test["x"].index(200)] == 0.6
-    band = found["first", "area 2"]
+    band = found["first", "test, middle half of seeds"]
     assert (band["low"][band["x"].index(200)], band["high"][band["x"].index(200)]) == (0.55, 0.65)
     assert ("first", "seed") in found
     times = figure_data(figures.get("times")(runs))

@@ -55,6 +55,18 @@ def test_ids_are_its_own_and_all_references_hold(small):
     assert {a or b for a, b in referred} == set(ids)
 
 
+def test_style_sheets_reach_the_colour_of_hollow_marks():
+    """Rules for dark screens apply to a reference and not to the mark that it refers to."""
+    with our_style():
+        figure = Figure(figsize=(4, 2))
+        figure.add_subplot().plot(range(5), range(5), "D", color="black", mfc="none")
+    root = ET.fromstring(slim(figure_svg(figure), "p3"))
+    marks = [path for defs in root.iter("defs") for path in defs.findall("path")]
+    assert len(marks) == 1 and not {"stroke", "stroke-width", "fill"} & set(marks[0].attrib)
+    (group,) = [g for g in root.iter("g") if len(g.findall("use")) == 5]
+    assert group.get("stroke") == "#000000" and group.get("fill-opacity") == "0"
+
+
 def test_outlined_letters_are_kept(figure):
     root = ET.fromstring(slim(to_svg(figure), "p2"))
     assert len(list(root.iter("use"))) > 10

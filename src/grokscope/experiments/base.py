@@ -47,12 +47,19 @@ class Effect(NamedTuple):
     low: float
     high: float
     percent: bool = False
+    of: str = ""
+    """The arm that it belongs to, where a case has several or does not name it."""
 
-    def __str__(self) -> str:
-        """`time ratio 0.42 (0.31 to 0.55)`"""
+    @property
+    def numbers(self) -> str:
+        """`0.42 (0.31 to 0.55)`"""
         ends = (self.value, self.low, self.high)
         value, low, high = (f"{100 * x:.0f} %" if self.percent and np.isfinite(x) else _short(x) for x in ends)
-        return f"{self.name} {value} ({low} to {high})"
+        return f"{value} ({low} to {high})"
+
+    def __str__(self) -> str:
+        """`time ratio = 0.42 (0.31 to 0.55)`, `q = 16: share = 12 % (3 % to 32 %)`"""
+        return (f"{self.of}: " if self.of else "") + f"{self.name} = {self.numbers}"
 
 
 def _short(value: float) -> str:
@@ -95,6 +102,8 @@ class Case:
     test: str = ""
     seeds: int = 0
     """Independent units: pairs of seeds, runs, clusters."""
+    asked: tuple[float, float] | None = None
+    """The range that the statement asks for, of rules about ranges."""
     blocked: str = ""
     """Why it cannot be told whatever the p values are."""
     verdict: Verdict | None = None

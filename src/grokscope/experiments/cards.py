@@ -16,7 +16,7 @@ from jinja2 import Template
 
 from ..pages import environment
 from .base import PAPERS, VERDICTS
-from .effects import asked_range, axis_svg, effect_axis, effect_svg
+from .effects import axis_svg, effect_axis, effect_svg
 from .ledger import decided
 
 SHOWN = 8
@@ -39,9 +39,7 @@ SAYS = {"paper": "The paper says", "critic": "A critic says", "ours": "We say"}
 def card(row: Mapping[str, Any]) -> str:
     """The card of a row of the ledger, as HTML."""
     axes = {
-        name: effect_axis(
-            [case["effects"][0] for case in own], [r for case in own if (r := asked_range(case["measured"]))]
-        )
+        name: effect_axis([case["effects"][0] for case in own], [case["asked"] for case in own if case["asked"]])
         for name, own in _by_name(row["cases"]).items()
     }
     cases = [_case(case, axes) for case in row["cases"]]
@@ -95,8 +93,8 @@ def _by_name(cases: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
 
 
 def _kind(effect: Mapping[str, Any]) -> str:
-    """What effects of one scale have in common: shares of several arms, accuracies at several epochs."""
-    return "share" if effect["name"].startswith("share of ") else re.sub(r"accuracy_\d+$", "accuracy", effect["name"])
+    """What effects of one scale have in common: their name, without the epoch of an accuracy."""
+    return re.sub(r"accuracy_\d+$", "accuracy", effect["name"])
 
 
 def _table(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -140,9 +138,10 @@ def _case(case: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
         "verdict": case["verdict"],
         "slug": case["verdict"].replace(" ", "-"),
         "text": "" if first else case["blocked"] or case["measured"],
-        "value": first["text"].removeprefix(f"{first['name']} ") if first else "",
-        "effect": first["name"] if first and first["name"].removeprefix("share of ") != case["name"] else "",
-        "picture": effect_svg(first, axis, asked_range(case["measured"])) if first and axis and known else "",
+        "value": first["numbers"] if first else "",
+        "effect": first["name"] if first else "",
+        "of": first["of"] if first else "",
+        "picture": effect_svg(first, axis, case["asked"]) if first and axis and known else "",
         "axis": axis_svg(axis) if axis and known else "",
         "kind": _kind(first) if first else "",
         "p": _p(case["p"]),

@@ -14,8 +14,8 @@ DRAWS = 2000
 """Resamples of every bootstrap."""
 
 KEY = (
-    "Every effect comes with its 95 % interval. *Time ratio 0.42 (0.31 to 0.55)*: the first arm's time over the second's, over the "
-    "seeds with which both reached the threshold (Hodges–Lehmann). *Difference of shares that reach*: over all seeds. "
+    "Every effect comes with its 95 % interval. *Time ratio = 0.42 (0.31 to 0.55)*: the first arm's time over the second's, over "
+    "the seeds with which both reached the threshold (Hodges–Lehmann). *Difference of shares that reach*: over all seeds. "
     "`1,875 (1,625–2,525; 20/20)` is the median epoch (Kaplan–Meier: runs that never reached count), its bootstrap interval, and "
     "how many runs reached. Seeds are paired. p is two-sided and corrected for the cases of its claim (Holm); q controls the "
     "false-discovery rate over all claims of the ledger (Benjamini–Hochberg). *Agrees in part*: in the cases named, and not (or it "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from ..errors import StoreError
 from ..figures import figures, save
 from ..figures.panels import wrapped
 from ..figures.parallel import executor_for
-from ..figures.registry import summary
+from ..figures.registry import FigureSpec, summary
 from ..figures.style import SMALL
 from ..store.results import Results
 from . import diverged
@@ -22,6 +23,8 @@ from .collect import curves_from
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from ..figures.registry import Draw
 
 
 class Drawing(NamedTuple):
@@ -70,6 +73,8 @@ class DrawnPicture(NamedTuple):
     """One picture of an experiment."""
 
     name: str
+    title: str
+    """What kind of picture it is."""
     figure: Figure
     caption: str
     """What it shows."""
@@ -90,8 +95,9 @@ def drawn_pictures(
     failures   receives what went wrong with a picture, by name, and the others are drawn; without it the error is raised
     """
     curves, note = curves_from(results), diverged.note(results)
+    titles = _titles(experiment)
     for name, picture in experiment.pictures.items():
-        spec = figures.spec(picture) if isinstance(picture, str) else figures.spec_of(picture)
+        spec = _spec(picture)
         draw = figures.get(picture) if isinstance(picture, str) else picture
         caption = summary(getattr(draw, "func", draw))
         of_results = spec is not None and spec.takes == "results"
@@ -110,7 +116,23 @@ def drawn_pictures(
                     raise
                 failures[f"{experiment.name}-{name}" + (f" ({part})" if part else "")] = _words(error)
             if figure is not None:
-                yield DrawnPicture(name, figure, f"{caption} {note[0].upper()}{note[1:]}." if note else caption, part)
+                yield DrawnPicture(
+                    name, titles[name], figure, f"{caption} {note[0].upper()}{note[1:]}." if note else caption, part
+                )
+
+
+def _spec(picture: str | Draw) -> FigureSpec | None:
+    return figures.spec(picture) if isinstance(picture, str) else figures.spec_of(picture)
+
+
+def _titles(experiment: Experiment) -> dict[str, str]:
+    """The title of each picture: of its figure, with its own name where several of the experiment have the same; its own name if
+    the figure is not registered."""
+    own = {name: name.replace("-", " ") for name in experiment.pictures}
+    specs = {name: _spec(picture) for name, picture in experiment.pictures.items()}
+    titles = {name: spec.title if spec else own[name].capitalize() for name, spec in specs.items()}
+    shared = Counter(titles.values())
+    return {name: f"{title}: {own[name]}" if shared[title] > 1 else title for name, title in titles.items()}
 
 
 def _drawn(draw: Callable[[Any], Figure], data: Any, name: str, note: str) -> Figure | None:

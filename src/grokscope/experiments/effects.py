@@ -15,8 +15,6 @@ RATIOS = re.compile(r"ratio|largest measured/bound|τ_grok|median of")
 """Names of effects that are ratios: drawn on a log scale, no effect is 1."""
 DIFFERENCES = re.compile(r"^(difference|mean of gain|Spearman|mean of rank correlation|mean of log10 change)")
 """Names of effects for which no effect is 0."""
-ASKED = re.compile(r"\basked (-?[\d.]+) to (-?[\d.]+)")
-"""The range that a statement asks for, as rules about ranges report it."""
 Range = tuple[float, float]
 
 
@@ -33,12 +31,6 @@ class EffectAxis(NamedTuple):
         """Pixels from the left."""
         low, high, own = (math.log(x) if self.log else x for x in (self.low, self.high, value))
         return EDGE + (WIDTH - 2 * EDGE) * min(1.0, max(0.0, (own - low) / (high - low)))
-
-
-def asked_range(measured: str) -> Range | None:
-    """The range that a case asks for, if any."""
-    found = ASKED.search(measured)
-    return (float(found[1]), float(found[2].rstrip("."))) if found else None
 
 
 def effect_axis(effects: Sequence[Mapping[str, Any]], asked: Sequence[Range] = ()) -> EffectAxis | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
 from ..figures import outcomes
+from ..figures.captions import full_caption
+from ..figures.curves import SEED
 from ..pages import environment, figure_data, figure_svg
 from ..report import Picture
 from ..store.results import Results
@@ -17,6 +19,9 @@ from .clauses import KEY
 from .collect import curves_from
 from .drawing import drawn_pictures
 from .ledger import Ledger
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TITLE = "What the runs say"
 
@@ -77,20 +82,22 @@ def gallery(ledger: Ledger, rows: Sequence[dict[str, Any]], command: str) -> str
     )
 
 
+def without_seeds(figure: Figure) -> None:
+    """Remove the lines of single seeds: their median and middle half are enough on a page with many pictures."""
+    for line in [line for ax in figure.axes for line in ax.lines if line.get_gid() == SEED]:
+        line.remove()
+
+
 def _pictures(experiment: Experiment, results: Results) -> Iterator[Picture]:
     reached = outcomes(curves_from(results))
     for drawn in drawn_pictures(experiment, results):
-        for (
-            ax
-        ) in drawn.figure.axes:  # the median and the middle half of the seeds are enough on a page with many pictures
-            for line in [line for line in ax.lines if line.get_gid() == "seed"]:
-                line.remove()
+        without_seeds(drawn.figure)
         width, height = map(float, drawn.figure.get_size_inches())
         shown = "; ".join(f"{arm}: {outcome}" for arm, outcome in reached.items() if arm.startswith(drawn.part))
         yield Picture(
             name=f"{experiment.name}-{drawn.file}",
-            title=drawn.name.replace("-", " ").capitalize() + (f", {drawn.part}" if drawn.part else ""),
-            caption=drawn.caption,
+            title=drawn.title + (f", {drawn.part}" if drawn.part else ""),
+            caption=full_caption(drawn.caption, drawn.figure),
             alt=shown,
             width=width,
             height=height,

@@ -150,6 +150,7 @@ def _case(case: Case) -> dict[str, Any]:
         "p_against": case.p_against,
         "seeds": case.seeds,
         "simulated": case.simulated._asdict() if case.simulated else None,
+        "asked": case.asked,
         "blocked": case.blocked,
         "measured": case.measured,
         "numbers": dict(case.numbers),
@@ -158,7 +159,8 @@ def _case(case: Case) -> dict[str, Any]:
 
 def _effect(effect: Effect) -> dict[str, Any]:
     low, value, high = (finite(x) for x in (effect.low, effect.value, effect.high))
-    return {"name": effect.name, "value": value, "low": low, "high": high, "text": str(effect)}
+    ends = {"value": value, "low": low, "high": high}
+    return {"name": effect.name, "of": effect.of, **ends, "numbers": effect.numbers, "text": str(effect)}
 
 
 def _ruling(claim: Claim, results: Results, note: str) -> Ruling:

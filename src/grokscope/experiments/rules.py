@@ -66,10 +66,7 @@ def _both(arm: Sample, other: Sample) -> float:
 
 def _ratios(arms: Sequence[str], samples: Sequence[Sample]) -> list[Effect]:
     """Ratios of the times of all arms to those of the first."""
-    return [
-        _two_parts(own, samples[0])[0]._replace(name=f"time ratio of {arm}")
-        for arm, own in zip(arms[1:], samples[1:], strict=True)
-    ]
+    return [_two_parts(own, samples[0])[0]._replace(of=arm) for arm, own in zip(arms[1:], samples[1:], strict=True)]
 
 
 def _say(results: Results, arms: Iterable[str], clock: Clock) -> str:
@@ -222,7 +219,7 @@ class Fastest(Rule):
         rules = [Sooner(best[self.family], arm, self.clock, self.margin) for arm in rivals.values()]
         cases = [case for rule in rules for case in rule.cases(compared)]
         ratios = [
-            case.effects[0]._replace(name=f"time ratio to {name} ({arm})")
+            case.effects[0]._replace(name=f"time ratio to {name}", of="" if arm == name else arm)
             for (name, arm), case in zip(rivals.items(), cases, strict=True)
         ]
         found = replace(
@@ -268,7 +265,7 @@ class ShareAtLeast(Rule):
             Case(
                 p_for=below if most else above,
                 p_against=above if most else below,
-                effects=(Effect(f"share of {self.arm}", value, low, high, percent=True),),
+                effects=(Effect("share", value, low, high, percent=True, of=self.arm),),
                 measured=say_share(true, count),
                 test=f"exact binomial against {100 * self.share:g} %, {self.column or self.clock}",
                 seeds=count,
@@ -401,6 +398,7 @@ class WithinRange(Rule):
                 p_against=min(1.0, 2 * min(p_below_low, p_above_high)),
                 effects=(Effect(f"{'median' if clock else 'mean'} of {self.column}", *interval(own)),),
                 measured=f"{self.arm}: asked {self.low:g} to {self.high:g}",
+                asked=(self.low, self.high),
                 test="two one-sided " + ("sign tests of the median" if clock else "t tests of the mean"),
                 seeds=len(own),
                 blocked=_few(len(own)),

@@ -41,17 +41,25 @@ def settle(cases: Sequence[Case]) -> Ruling:
     """Verdicts of all cases, with Holm's correction over those that a test decides, and one verdict from them."""
     tested = [at for at, case in enumerate(cases) if case.verdict is None]
     sides = [holm([min(1.0, 2 * getattr(cases[at], side)) for at in tested]) for side in ("p_for", "p_against")]
-    settled = list(cases)
+    settled = [_without_repetition(case) for case in cases]
     for at, agrees, disagrees in zip(tested, *sides, strict=True):
         verdict: Verdict = "agrees" if agrees < ALPHA else "disagrees" if disagrees < ALPHA else "cannot be told"
         verdict = "cannot be told" if cases[at].blocked else verdict
         both = SMALL if verdict == "agrees" and disagrees < ALPHA else ""
         measured = "; ".join(part for part in (both, cases[at].measured) if part)
-        settled[at] = replace(cases[at], verdict=verdict, p=float(min(agrees, disagrees)), measured=measured)
+        settled[at] = replace(settled[at], verdict=verdict, p=float(min(agrees, disagrees)), measured=measured)
     verdict, when = combined({case.name: case.verdict or "cannot be told" for case in settled})
     tests = dict.fromkeys(case.test for case in settled if case.test)
     test = "; ".join(tests) + (f"; Holm's correction over {len(tested)} cases" if len(tested) > 1 else "")
     return Ruling(verdict=verdict, when=when, cases=settled, test=test, measured="\n".join(map(line, settled)))
+
+
+def _without_repetition(case: Case) -> Case:
+    """The case, its effects without an arm that its own name ends with."""
+    named = [
+        effect._replace(of="") if effect.of and case.name.endswith(effect.of) else effect for effect in case.effects
+    ]
+    return replace(case, effects=named)
 
 
 def combined(verdicts: Mapping[str, Verdict]) -> tuple[Verdict, str]:
@@ -70,7 +78,7 @@ def combined(verdicts: Mapping[str, Verdict]) -> tuple[Verdict, str]:
 
 
 def line(case: Case) -> str:
-    """`q = 16: agrees. time ratio 0.42 (0.31 to 0.55), p = 0.0002, 20 seeds; oracle: … · no prior: …`"""
+    """`q = 16: agrees. time ratio = 0.42 (0.31 to 0.55), p = 0.0002, 20 seeds; oracle: … · no prior: …`"""
     head = (f"{case.name}: " if case.name else "") + f"{case.verdict}. "
     stats = [str(effect) for effect in case.effects]
     stats += [f"p = {case.p:.2g}"] if case.p is not None else []

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from .curves import draw_seeds
+from .curves import draw_seeds, overlay_panels
 from .data import RunCurves, by_arm, middle, need, recorded
 from .panels import arm_handle, legend, log_values, outcome, panels, subtitle
 from .phases import mark_time, phase_entries, phase_names, shade_phases, time_entries
 from .registry import figures
-from .style import TRAIN_COLOUR, TRAIN_DASHES, arm_colours
+from .style import SMALL, TRAIN_COLOUR, TRAIN_DASHES, arm_colours
+
+D_LABEL = "D = KL(α*‖α) (nats)"
 
 
 @figures.register(
@@ -28,7 +31,6 @@ from .style import TRAIN_COLOUR, TRAIN_DASHES, arm_colours
     caption="Look first at the gap between the grey train curve and the coloured test curve: that is the wait called "
     "grokking. Then look down: D measures how far attention is from the informative positions (0 = exactly on "
     "them). If structure is what the run is waiting for, D falls before test accuracy rises. "
-    "Thin lines are seeds, the thick line is their median, the band their middle half. "
     "The shaded phases are those of the middle seed; triangles mark when each seed grokked.",
 )
 def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
@@ -37,7 +39,7 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     arms = by_arm(runs)
     names, colours = phase_names(runs), arm_colours(list(arms))
     divergence = recorded(runs, "D")
-    figure, axes = panels(runs, {"accuracy (fraction)": 1.55} | ({"D = KL(α*‖α) (nats)": 1.15} if divergence else {}))
+    figure, axes = panels(runs, {"accuracy (fraction)": 1.55} | ({D_LABEL: 1.15} if divergence else {}))
     axes[0, 0].set_ylim(-0.02, 1.03)
     for arm, (name, members) in enumerate(arms.items()):
         above = axes[0, arm]
@@ -46,6 +48,10 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
         subtitle(above, outcome(members))
         if divergence:
             draw_seeds(axes[1, arm], members, "D", colours[name], "D")
+            if _always_zero(members):  # frozen attention, which a log axis cannot show
+                axes[1, arm].text(
+                    0.5, 0.5, "D = 0 throughout", transform=axes[1, arm].transAxes, size=SMALL, ha="center"
+                )
         for row, ax in enumerate(axes[:, arm]):
             shade_phases(ax, middle(members), strip=row == 0)
             mark_time(ax, members, "t_grok", seeds=row == 0)
@@ -57,4 +63,26 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
         *time_entries(runs, "t_grok", "grokking", seeds=True),
     ]
     legend(figure, [*entries, *phase_entries(names)])
+    return figure
+
+
+def _always_zero(runs: Sequence[RunCurves]) -> bool:
+    values = np.concatenate([run.series("D")[1] for run in runs])
+    known = values[np.isfinite(values)]
+    return bool(known.size and (known <= 0).all())
+
+
+@figures.register(
+    "accuracy-overlay", needs="test_accuracy", standard=False, title="Accuracy and divergence, arms together"
+)
+def accuracy_overlay(runs: Sequence[RunCurves]) -> Figure:
+    """Training accuracy, test accuracy and D over epochs, arms on common axes: does D fall before test accuracy rises?"""
+    need(runs, "test_accuracy")
+    rows = {"train_accuracy": "training\naccuracy", "test_accuracy": "test accuracy\n(fraction)"}
+    rows |= {"D": D_LABEL.replace(" (", "\n(")} if recorded(runs, "D") else {}
+    figure, axes = overlay_panels(runs, rows, heights=(0.9, 1.5, 1.3)[: len(rows)])
+    for ax in axes[:2, 0]:
+        ax.set_ylim(-0.02, 1.03)
+    if "D" in rows:
+        log_values(axes[2, 0])
     return figure

@@ -26,6 +26,8 @@ MOST_BANDS = 4
 MOST_NAMED = 5
 """A sequence of more arms has a colour bar instead of legend entries."""
 HALF = "middle half of seeds"
+SEED, MEDIAN = "seed", "median of seeds"
+"""Group ids of the thin line of a seed, and the ends of those of medians and bands (`HALF`), by which pages know what is drawn."""
 
 
 def draw_seeds(
@@ -52,10 +54,11 @@ def draw_seeds(
         return
     if spread == "seeds":
         for run in runs if len(runs) <= MOST_LINES else ():
-            ax.plot(*run.series(column), color=colour, zorder=2, lw=0.5, alpha=0.55, ls=line.get("ls", "-"), gid="seed")
+            ax.plot(*run.series(column), color=colour, zorder=2, lw=0.5, alpha=0.55, ls=line.get("ls", "-"), gid=SEED)
     if spread != "none":
-        ax.fill_between(epochs, *np.percentile(found, [25, 75], axis=0), color=colour, alpha=0.2, lw=0, zorder=1.5)
-    ax.plot(epochs, np.median(found, axis=0), color=colour, label=label, zorder=3, **line)
+        half = np.percentile(found, [25, 75], axis=0)
+        ax.fill_between(epochs, *half, color=colour, alpha=0.2, lw=0, zorder=1.5, gid=f"{label}, {HALF}")
+    ax.plot(epochs, np.median(found, axis=0), color=colour, label=label, zorder=3, gid=f"{label}, {MEDIAN}", **line)
 
 
 def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, looks: Mapping[str, Look], **line: Any) -> None:

@@ -96,6 +96,10 @@ SEQUENTIAL = "magma_r"
 """The colour map of ordered quantities; none of its colours is close to blue, the baseline."""
 RAMP = (0.2, 0.82)
 """The part of the map that lines use: lighter ones cannot be seen on white, darker ones look black."""
+DARK_RAMP = (0.04, 0.58)
+"""The part that takes its place on a dark screen."""
+RAMP_STEPS = 48
+"""Colours of a sequence are this many steps of the ramp, so that a page can replace each of them."""
 TRAIN_COLOUR = "#666666"
 TRAIN_DASHES: Dashes = (0, (4, 1.6))
 TEST_COLOUR = MEANINGS["baseline"].look.colour
@@ -171,8 +175,22 @@ def arm_colours(names: Sequence[str], *, ordered: bool = False) -> dict[str, str
 
 def sequential_colours(count: int) -> list[str]:
     """Colours of an ordered quantity, from the lightest to the darkest."""
-    ramp, (low, high) = mpl.colormaps[SEQUENTIAL], RAMP
-    return [mpl.colors.to_hex(ramp(low + (high - low) * place / max(count - 1, 1))) for place in range(count)]
+    places = [place / max(count - 1, 1) for place in range(count)]
+    if count <= RAMP_STEPS:
+        places = [round(place * RAMP_STEPS) / RAMP_STEPS for place in places]
+    return [_ramp_colour(place, RAMP) for place in places]
+
+
+def _ramp_colour(place: float, part: tuple[float, float]) -> str:
+    """The colour at a place from 0 to 1 of a part of the sequential map."""
+    low, high = part
+    return mpl.colors.to_hex(mpl.colormaps[SEQUENTIAL](low + (high - low) * place))
+
+
+def dark_sequence() -> dict[str, str]:
+    """What takes the place of each colour of a sequence on a dark screen, in the same order."""
+    places = [step / RAMP_STEPS for step in range(RAMP_STEPS + 1)]
+    return {_ramp_colour(place, RAMP): _ramp_colour(place, DARK_RAMP) for place in places}
 
 
 def to_file(figure: Figure, kind: str, **how: Any) -> bytes:

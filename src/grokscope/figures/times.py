@@ -28,7 +28,9 @@ CENSORED = "not grokked by its last epoch (censored)"
     "distances are equal factors.",
 )
 def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None] | None = None) -> Figure:
-    """One row per arm: a dot per seed at its grokking time, a hollow triangle at the last epoch of a run that has not grokked.
+    """One row per arm: a dot per seed at its grokking time, and the median.
+
+    A run that has not grokked stands at its last epoch as a hollow triangle.
 
     medians   median grokking time of each arm (None = not reached), e.g. Kaplan–Meier's; without it the bar stands at
               the (lower) middle run, which is the same when no run was cut short before it
@@ -61,6 +63,8 @@ def grokking_times(runs: Sequence[RunCurves], medians: Mapping[str, float | None
         f"epoch of grokking ({criteria.pop()})" if len(criteria) == 1 and any(criteria) else "epoch of grokking"
     )
     ax.set_ylim(len(arms) - 0.45, -0.55)
+    if all(run.t_grok is None for run in runs):  # else the picture could be taken for an empty one
+        ax.set_title(f"none of {len(runs)} runs grokked" if len(runs) > 1 else "the run has not grokked", pad=14)
     ax.set_yticks(range(len(arms)), labels)
     ax.tick_params(axis="y", length=0, labelsize=8)
     ax.grid(axis="y", visible=False)

@@ -39,7 +39,7 @@ SMALL_PANELS = 5
 def train_and_test(
     runs: Sequence[RunCurves], *, column: Column = "accuracy", apart: bool = False, linear: bool = False
 ) -> Figure:
-    """Training curves above test curves, the median over seeds of each arm.
+    """Training curves above test curves, arm by arm.
 
     column    accuracy, or loss (for regression; on a log scale)
     apart     a panel for each arm with both curves; otherwise arms share panels, or, where they are many and stand in no order,

@@ -11,6 +11,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ..figures.style import dark_sequence
+
 STATIC = files(__package__) / "static"
 LICENCE = "uPlot.LICENSE"
 PLOTTING = "uPlot.iife.min.js"
@@ -36,7 +38,6 @@ DARK_COLOURS = {
     "#8c510a": "#c98a45",
     "#067279": "#3fb3ba",
     "#c32248": "#e8617f",
-    "#331067": "#9a7fd0",
     "#cfe0f2": "#2d4a68",
     "#fbe3b4": "#6b5320",
     "#e6cde6": "#5d3f63",
@@ -45,9 +46,10 @@ DARK_COLOURS = {
     "#bdbdbd": "#6b7178",
     "#d6d6d6": "#565b61",
     "#fff3b0": "#b3a55c",
+    **dark_sequence(),
 }
-"""Pictures are drawn for white paper. On a dark screen ink and paper change places, and the dark colours of the palette and the
-pale ones of the phases are replaced; other colours stay."""
+"""Pictures are drawn for white paper. On a dark screen ink and paper change places, and the dark colours of the palette, the pale
+ones of the phases and those of sequences are replaced; other colours stay."""
 
 
 def environment() -> Environment:

@@ -44,6 +44,7 @@ def slim(svg: str, prefix: str) -> str:
     _drop(root)
     _attributes(root)
     _expand(root)
+    _unpaint(root)
     _unwrap(root)
     _merge(root)
     _gather(root)
@@ -207,6 +208,17 @@ def _expand(root: ET.Element) -> None:
                         child.remove(inner)
                 if not len(child):
                     parent.remove(child)
+
+
+def _unpaint(root: ET.Element) -> None:
+    """Marks lose the paint that all references to them have: style sheets reach the references, not what they refer to."""
+    uses: dict[str, list[ET.Element]] = {}
+    for use in root.iter(f"{SVG}use"):
+        uses.setdefault(use.get(LINK, "")[1:], []).append(use)
+    for path in root.iter(f"{SVG}path"):
+        for name in [name for name in path.attrib if name in PAINT and path.get("id") in uses]:
+            if all(name in use.attrib for use in uses[path.get("id", "")]):
+                del path.attrib[name]
 
 
 def _gather(parent: ET.Element) -> None:

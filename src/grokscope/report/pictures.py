@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from ..errors import ConfigError
 from ..figures import FigureSpec, RunCurves, figures, outcomes, to_png, to_svg
+from ..figures.captions import full_caption
 from ..pages import Chart, chart_svg, figure_data, figure_svg, slim
 from .charts import chart_of
 
@@ -173,7 +174,7 @@ def picture_of(
     return Picture(
         name=spec.name,
         title=spec.title,
-        caption=spec.caption,
+        caption=full_caption(spec.caption, figure),
         alt=alt,
         width=width,
         height=height,

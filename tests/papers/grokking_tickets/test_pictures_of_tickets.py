@@ -10,9 +10,11 @@ from matplotlib.figure import Figure
 from grokscope import figures
 from grokscope.errors import ConfigError
 from grokscope.papers.grokking_tickets.figures.fourier import fourier_entropy_over_time, neuron_spectra, neuron_weights
+from grokscope.papers.grokking_tickets.figures.mask_periods import mask_periods, mean_power
 from grokscope.papers.grokking_tickets.figures.progress import progress_measures
 from grokscope.papers.grokking_tickets.figures.ratio import ratio_against
 from grokscope.papers.grokking_tickets.figures.structure import structure_change, weights_and_masks
+from grokscope.papers.grokking_tickets.figures.table1 import accuracy_from_start
 from grokscope.store.blocks import flag_cell, number_cells
 from grokscope.store.results import Results
 
@@ -141,36 +143,42 @@ def test_ratios_of_some_arms_on_a_log_axis(times):
 
 @pytest.fixture
 def jaccard():
+    """Six runs of an arm: test accuracy rises most at 200 + 100·seed; the run ends 50 epochs after its last whole interval."""
     rows = [
         {
-            **{
-                "arm": arm,
-                "seed": seed,
-                "run": f"{arm}{seed}",
-                "epoch": epoch,
-                "previous": epoch - 100,
-                "layer": layer,
-            },
-            **{"distance": epoch / 1000 + seed + place / 100, "accuracy_change": 0.5 if epoch == 300 else 0.01},
+            **{"arm": arm, "seed": seed, "run": f"{arm}{seed}", "epoch": epoch, "previous": previous, "layer": layer},
+            **{"distance": 0.0 if arm == "ticket" else 0.5 - 0.1 * abs(epoch - 200 - 100 * seed) / 100 + place / 100},
+            "accuracy_change": 0.5 if epoch == 200 + 100 * seed else 0.01,
         }
         for arm in ("dense", "ticket")
-        for seed in (3, 4)
-        for epoch in (200, 300, 400)
+        for seed in range(6)
+        for previous, epoch in [*((e - 100, e) for e in range(200, 1001, 100)), (1000, 1050)]
         for place, layer in enumerate(("W_E", "W_in", "all"))
     ]
     return pd.DataFrame(rows)
 
 
-def test_structure_change_of_the_first_seed(jaccard):
+def test_structure_change_is_counted_from_the_largest_rise(jaccard):
     figure = structure_change(results(jaccard=jaccard))
-    assert len(figure.axes) == 4
-    assert legend(figure) == ["W_E", "W_in", "all", "largest change of test accuracy"]
-    assert [line.get_xdata()[0] for line in marks(figure, "largest")] == [300] * 4
-    np.testing.assert_allclose(marks(figure, "W_in")[0].get_ydata(), [3.21, 3.31, 3.41])
-    np.testing.assert_allclose(marks(figure, "change")[1].get_ydata(), [0.01, 0.5, 0.01])
-    assert figure.axes[0].texts[0].get_text() == "seed 3 of 2 seeds"
-    assert figure.axes[0].get_xscale() == "linear"
+    assert [ax.get_title(loc="left") for ax in figure.axes if ax.get_title(loc="left")] == ["dense: 6 runs"]
+    assert legend(figure) == ["a run", "median", "W_E", "W_in", "mask fixed from the start: ticket"]
+    (rise,) = marks(figure, "median of accuracy_change")
+    assert list(rise.get_xdata()) == list(range(-1, 5))  # where five of the six runs have an interval
+    np.testing.assert_allclose(rise.get_ydata(), [0.01, 0.5, 0.01, 0.01, 0.01, 0.01])
+    (change,) = marks(figure, "median of distance")
+    np.testing.assert_allclose(change.get_ydata(), [0.42, 0.52, 0.42, 0.32, 0.22, 0.12])
+    np.testing.assert_allclose(marks(figure, "W_in")[0].get_ydata(), change.get_ydata() - 0.01)
+    assert len(marks(figure, "run")) == 12
+    assert figure.axes[-1].get_xlabel() == "intervals of 100 epochs after the largest rise"
     figures.to_svg(figure)
+
+
+def test_structure_change_of_a_single_run_and_of_one_matrix(jaccard):
+    one = jaccard[(jaccard["run"] == "ticket0") & jaccard["layer"].isin(["W_E", "all"])]
+    figure = structure_change(results(jaccard=one))
+    assert [ax.get_ylabel() for ax in figure.axes] == ["rise of test\naccuracy", "Jaccard distance,\nall weights"]
+    (median,) = marks(figure, "median of distance")
+    assert list(median.get_xdata()) == list(range(9))
 
 
 def test_layers_are_told_apart_also_when_they_are_many(jaccard):
@@ -180,7 +188,6 @@ def test_layers_are_told_apart_also_when_they_are_many(jaccard):
     drawn = {n: marks(figure, f"W_{n}")[0] for n in range(9)}
     looks = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in drawn.values()}
     assert len(looks) == 9
-    assert marks(figure, "all")[0].get_color() not in {drawn[n].get_color() for n in range(4)}
 
 
 @pytest.fixture
@@ -211,6 +218,63 @@ def test_weights_above_their_masks(masks):
     assert low == -high < 0
     assert len(weights_and_masks(results(masks=masks), weights=False).axes) == 4
     figures.to_svg(figure)
+
+
+def test_the_power_of_a_period_stands_out():
+    operands = np.arange(11)[:, None]
+    waves = np.cos(2 * np.pi * 3 * operands / 11 + np.arange(4))
+    dead = np.zeros((11, 1))
+    np.testing.assert_allclose(mean_power(np.hstack([waves, dead])), [0, 0, 5, 0, 0], atol=1e-12)
+    noise = np.random.default_rng(0).normal(size=(11, 4000))
+    np.testing.assert_allclose(mean_power(noise), 1, atol=0.1)
+
+
+def test_masks_with_the_entropies_of_every_run(masks):
+    found = [
+        {"arm": "random", "seed": seed, "run": f"random{seed}", "layer": layer, "excess": value + 0.01 * seed}
+        for seed in range(3)
+        for layer, value in (("W_E", -0.2), ("W_U", 0.1))
+    ]
+    sides = pd.concat([masks, masks[masks["layer"] == "W_E"].assign(layer="W_U")])
+    figure = mask_periods(results(**{"masks": sides, "mask-entropy": pd.DataFrame(found)}))
+    assert [ax.get_title(loc="left") for ax in figure.axes[:2]] == ["dense", "random"]
+    assert [len(line.get_ydata()) for line in marks(figure, "mask")] == [1, 1, 2, 2]  # of W_U the columns are operands
+    assert "not pruned" in [text.get_text() for text in figure.axes[-2].texts]
+    (dots,) = marks(figure, "W_E, a run")
+    np.testing.assert_allclose(dots.get_ydata(), [-0.2, -0.19, -0.18])
+    (mean,) = marks(figure, "W_U, mean")
+    np.testing.assert_allclose(mean.get_ydata(), 0.11)
+    figures.to_svg(figure)
+
+
+# ── Table 1 ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_table_1_has_a_panel_per_method_and_a_row_per_start():
+    arms = [f"{method}, {split}, lr {lr}" for method in ("WD", "EP") for split in ("own", "other") for lr in (1, 2)]
+    runs = pd.DataFrame([{"run": f"{arm}{seed}", "arm": arm, "seed": seed} for arm in arms for seed in range(3)])
+    curves = pd.DataFrame(
+        [
+            {"run": run, "epoch": epoch, "test_accuracy": accuracy + 0.01 * seed}
+            for run, seed in zip(runs["run"], runs["seed"], strict=True)
+            for epoch, accuracy in ((0, 0.1), (600, 0.5), (2000, 0.9))
+        ]
+    )
+    reported = {"EP": ((0.8, 0.1), (0.85, 0.1), (0.9, 0.1), (0.95, 0.1))}
+    figure = accuracy_from_start(
+        Results({}, runs, curves, {}), methods=["WD", "EP"], reported=reported, literal="other, lr 1"
+    )
+    first, second = figure.axes
+    assert [ax.get_title(loc="left") for ax in (first, second)] == ["WD", "EP"]
+    assert [label.get_text() for label in first.get_yticklabels()] == ["lr 1", "lr 2"] * 2
+    assert [text.get_text() for text in first.texts] == ["own", "other"]
+    assert [line.get_xdata()[0] for line in marks(figure, "epoch 2000, mean")] == pytest.approx([0.91] * 8)
+    assert len(marks(figure, "epoch 600, a seed")) == 8
+    (paper,) = marks(figure, "paper")
+    assert list(paper.get_xdata()) == [0.8, 0.95] and paper.axes is second
+    figures.to_svg(figure)
+    with pytest.raises(ConfigError, match="no arm is called none, …"):
+        accuracy_from_start(Results({}, runs, curves, {}), methods=["none"])
 
 
 # ── neurons ──────────────────────────────────────────────────────────────────────────────────────────────────────

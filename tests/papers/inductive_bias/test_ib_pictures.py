@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from grokscope import figures
+from grokscope.analysis.correlation import Correlation
 from grokscope.papers.inductive_bias.figures.compressibility import compressibility_scatter
 from grokscope.papers.inductive_bias.figures.factorial import times_in_panels
 from grokscope.papers.inductive_bias.figures.movement import FEATURES, feature_movement
@@ -56,8 +57,8 @@ def test_entropy_stands_above_what_is_kept(logged, kept):
     assert above[0].get_ylim()[1] > 1.5
     assert below[0].get_ylabel() == "train accuracy"
     for name, value in (("operands", 1.0), ("distractors", 0.1), ("one operand", 0.5)):
-        lines = drawn(figure, name)
-        assert len(lines) == 9
+        lines = drawn(figure, f"{name}, median of seeds")
+        assert len(lines) == 3
         assert all((line.get_ydata() == value).all() for line in lines)
 
 
@@ -71,24 +72,28 @@ def test_movement_has_three_kinds_of_features_in_two_rows(moved):
         "test accuracy (upper panels)",
         "grokking",
     ]
-    (first, *_) = drawn(figure, "hidden_start")
+    (first, *_) = drawn(figure, "hidden_start, median of seeds")
     np.testing.assert_allclose(first.get_ydata(), np.linspace(0.9, 0.2, 5))
-    assert len(drawn(figure, "embedding_moved")) == 9
+    assert len(drawn(figure, "embedding_moved, median of seeds")) == 3
 
 
-def test_scatter_has_one_panel_per_measure_with_its_correlation(points):
-    figure = compressibility_scatter(points, {"x": ("measure x", "ρ = -1.00 (a to b)\n70 points"), "y": ("y", "ρ = 1")})
-    assert [ax.get_xlabel() for ax in figure.axes] == ["measure x", "y"]
-    assert figure.axes[0].get_title(loc="left") == "ρ = -1.00 (a to b)\n70 points"
-    (cloud, _) = drawn(figure, "modulator 3")
-    np.testing.assert_allclose(cloud.get_offsets()[:3], [[10, 0], [9, 1 / 9], [8, 2 / 9]])
-    assert len(figure.legends[0].get_texts()) == 7
+RISES, VARIES_NOT = Correlation(0.8, 0.6, 0.9, 70, 7), Correlation(np.nan, np.nan, np.nan, 70, 7)
+
+
+def test_scatter_has_one_column_per_measure_with_its_correlations(points):
+    found = {"x": {"all": RISES, "lr": VARIES_NOT}, "y": {"all": RISES, "lr": RISES}}
+    figure = compressibility_scatter(points, {"x": "measure x", "y": "y"}, found)
+    assert [ax.get_xlabel() for ax in figure.axes[:2]] == ["measure x", "y"]
+    (cloud, _) = drawn(figure, "all")
+    assert len(cloud.get_offsets()) == len(points)
+    assert [label.get_text() for label in figure.axes[2].get_yticklabels()] == ["all", "lr"]
+    assert [list(line.get_xdata()) for line in drawn(figure, "interval")] == [[0.6, 0.9]] * 3
+    assert [text.get_text() for ax in figure.axes for text in ax.texts] == ["does not vary"]
 
 
 def test_scatter_of_nothing_is_an_empty_panel(points):
-    figure = compressibility_scatter(points[:0], {"x": ("x", "ρ = nan")})
+    figure = compressibility_scatter(points[:0], {"x": "x"}, {"x": {"all": VARIES_NOT}})
     assert figures.to_svg(figure).rstrip().endswith("</svg>")
-    assert not figure.legends
 
 
 def test_times_go_into_panels_by_the_first_part_of_the_name(make):
@@ -106,7 +111,7 @@ def test_letters_are_never_smaller_than_seven_points(logged, kept, moved, points
     for figure in (
         entropy_and_shortcuts(logged, kept),
         feature_movement(moved),
-        compressibility_scatter(points, {"x": ("x", "ρ")}),
+        compressibility_scatter(points, {"x": "x"}, {"x": {"all": RISES}}),
         times_in_panels([replace(run, arm=f"all, {run.arm}") for run in runs]),
     ):
         sizes = [text.get_fontsize() for text in figure.findobj(mpl.text.Text) if text.get_text()]

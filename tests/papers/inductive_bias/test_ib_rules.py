@@ -55,7 +55,7 @@ def test_no_reversal(x, y, z, spread, verdict):
     arms = {"x, none": 1000, "y, none": 1000, "z, none": 1000, "x, a": x, "y, a": y, "z, a": z}
     ruling = TURNS(results_of(runs_of(arms, spread)))
     assert ruling.verdict == verdict
-    assert [effect.name for effect in ruling.cases[0].effects] == [f"time ratio at {q}" for q in "xyz"]
+    assert [(effect.name, effect.of) for effect in ruling.cases[0].effects] == [("time ratio", q) for q in "xyz"]
 
 
 def test_a_reversal_by_chance_is_rare():

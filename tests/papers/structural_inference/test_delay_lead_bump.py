@@ -126,3 +126,9 @@ def test_the_loss_is_shown_over_its_minimum(make):
     assert set(np.round(line.get_ydata(), 6)) <= {round(v / lowest, 6) for v in (0.1, 0.2, 0.5)}
     assert "1 of 2 runs grokked" in {text.get_text() for text in ax.texts}
     assert legend(figure)[-1] == "no run grokked: b"
+
+
+def test_without_a_memorised_run_the_picture_of_divergences_says_so():
+    runs = pd.DataFrame({"arm": ["q = 1"], "D_mem": [np.nan], "t_grok": [np.nan], "epoch": [60]})
+    (ax,) = divergence_and_time(Results({}, runs, pd.DataFrame())).axes
+    assert [text.get_text() for text in ax.texts] == ["no run has memorised"]

@@ -57,6 +57,6 @@ experiment(
         ),
     ],
     collected=("fourier_start",),
-    pictures={"entropy": "gt-fourier", "masks": "gt-masks"},
+    pictures={"entropy": "gt-fourier", "masks": "gt-mask-periods"},
     probes=("masks", "mask-entropy"),
 )

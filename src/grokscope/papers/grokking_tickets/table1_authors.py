@@ -11,6 +11,7 @@ checkpoints.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from ...experiments.base import Arms, Claim, experiment, kept
 from ...experiments.rules import Greater, InEach, WithinRange
@@ -18,7 +19,8 @@ from ...models.embedding_mlp import EmbeddingMLP
 from ...tasks.modular import Modular
 from .columns import EPOCHS
 from .common import MLP, PAPER, SEEDS, TO_THE_END
-from .table1 import ALONE, CELL, GENERALISED, TABLE, cells
+from .figures.table1 import accuracy_from_start
+from .table1 import ALONE, CELL, GENERALISED, REPORTED, TABLE, cells
 
 HALF = replace(
     MLP,
@@ -146,5 +148,7 @@ experiment(
         ),
     ],
     collected=("test_seen",),
-    pictures={"accuracy": "train-test"},
+    pictures={
+        "accuracy": partial(accuracy_from_start, methods=list(METHODS), reported=REPORTED, literal=LITERAL),
+    },
 )

@@ -10,7 +10,7 @@ from ...experiments.rules import Correlated, InEach
 from ...figures import figures
 from .checkpoints import Memorised, memorised
 from .common import EASY, PLACES, SEEDS, quick
-from .figures.compressibility import compressibility_scatter
+from .figures.compressibility import ALL, compressibility_scatter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,15 +49,17 @@ def falls_with(column: str, arms: Arms | None = None) -> Memorised:
 
 @figures.register("ib-compressibility", takes="results", needs="compressibility", title="Compressibility")
 def scatter(results: Results) -> Figure:
-    """Test accuracy of every checkpoint that has memorised, against three measures of compressibility, with rank correlations."""
+    """Test accuracy of every checkpoint that has memorised, against three measures of compressibility.
+    Below, the rank correlation over all of them and over those of each modulator, with 95 % intervals (bootstrap over runs)."""
     table = points(results)
     labels = {
         "participation_ratio": "participation ratio of the hidden layer",
         "effective_rank": "effective rank of the hidden layer",
         "kept_train": "share of weights that keeps training accuracy",
     }
-    found = {column: str(correlation(table, column)).replace(", ", "\n") for column in labels}
-    return compressibility_scatter(table, {column: (label, found[column]) for column, label in labels.items()})
+    groups = {ALL: table} | {str(name): own for name, own in table.groupby("modulator", sort=False)}
+    found = {column: {name: correlation(own, column) for name, own in groups.items()} for column in labels}
+    return compressibility_scatter(table, labels, found)
 
 
 experiment(

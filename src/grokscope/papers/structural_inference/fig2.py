@@ -103,5 +103,5 @@ experiment(
             rule=in_regimes(InEach({arm: ShareAtLeast(arm, 0.7) for arm in BOTH})),
         ),
     ],
-    pictures={"accuracy": "accuracy", "times": "times", "norm": "mlp-norm"},
+    pictures={"accuracy": "accuracy-overlay", "times": "times", "norm": "mlp-norm"},
 )

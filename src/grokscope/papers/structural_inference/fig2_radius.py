@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from ...experiments.base import Arms, Claim, experiment
 from ...experiments.regimes import REGIMES, by_regime, quick_regime
 from ...experiments.rules import InEach, NoLater, ShareAtLeast, in_regimes
+from ...figures.accuracy import accuracy_overlay
 from .common import DIFFERS, PAPER, QUICK
 from .fig2 import PRIOR, at_chance, matched
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ...figures import RunCurves
 
 RADII = (15.0, 17.9, 20.0, 22.5, 25.0, 27.5, 30.0, 35.0, 40.0)
 MISLEADING = (20.0, 35.0)
@@ -17,6 +27,13 @@ ARMS |= {f"radius {r:g}, no prior": {**matched(r), **PRIOR["no prior"]} for r in
 ARMS["weight decay, oracle"] = {"optim.weight_decay": 1.0, **PRIOR["oracle"]}
 FEW = {"radius 15, oracle": {"constraint.norm": 12.0}, "radius 25, oracle": {"constraint.norm": 20.0}}
 FEW |= {"weight decay, oracle": {}}
+
+
+def with_oracle(runs: Sequence[RunCurves]) -> Figure:
+    """With oracle attention: training accuracy, test accuracy and D over epochs, for all radii and for weight decay."""
+    end = ", oracle"
+    return accuracy_overlay([replace(run, arm=run.arm.removesuffix(end)) for run in runs if run.arm.endswith(end)])
+
 
 experiment(
     name="si-fig2-radius",
@@ -59,5 +76,5 @@ experiment(
             of="ours",
         ),
     ],
-    pictures={"accuracy": "accuracy", "times": "times"},
+    pictures={"radius": "si-radius", "accuracy-with-the-oracle": with_oracle},
 )

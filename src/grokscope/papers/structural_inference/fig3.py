@@ -90,5 +90,5 @@ experiment(
             rule=in_regimes(replace(LAW, clock=FALL), tuple(WHERE)),
         ),
     ],
-    pictures={"accuracy": "accuracy", "times": "times", "delay": "si-delay"},
+    pictures={"accuracy": "accuracy-overlay", "times": "times", "delay": "si-delay"},
 )

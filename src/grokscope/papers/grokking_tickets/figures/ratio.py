@@ -68,6 +68,8 @@ def ratio_against(
         ax.margins(y=0.12)
         if log:
             ax.set_xscale("log")
+        elif x.max() >= 1000:
+            ax.xaxis.set_major_formatter(FuncFormatter(short_number))
     entries = [
         (Line2D([], [], color=RATIO, marker="o", mew=0), "τ_grok"),
         (Line2D([], [], color=MEMORISED, marker="s", mew=0), "t_mem (training)"),

@@ -14,12 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from ....figures.data import RunCurves, first_seed, probed
-from ....figures.panels import all_epochs, legend, linear_epochs, panels, subtitle, wrapped
+from ....figures.data import first_seed, probed
+from ....figures.panels import legend, wrapped
 from ....figures.registry import figures
-from ....figures.style import NEUTRAL, PAGE_WIDTH, SMALL, arm_looks
+from ....figures.style import NEUTRAL, OTHERS, PAGE_WIDTH, SMALL, TEST_COLOUR, Look, arm_looks
 from ....store.blocks import flags_of, numbers_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 ALL = "all"
 """The layer that stands for all weights together."""
+FEWEST = 5
+"""Runs of which a median is drawn."""
 STRONG = 0.98
 """Share of the weights whose size gets a colour of its own; larger ones share the strongest."""
 KEPT = ListedColormap(["white", "#222222"])
@@ -34,49 +37,93 @@ KEPT = ListedColormap(["white", "#222222"])
 
 @figures.register("gt-structure", takes="results", needs="jaccard", title="Change of the subnetwork")
 def structure_change(results: Results) -> Figure:
-    """One column per arm: change of test accuracy between checkpoints above; below, Jaccard distance of their masks by layer.
+    """Does the subnetwork change most while test accuracy rises most?
+    Intervals between checkpoints are counted from the one in which the test accuracy of a run rises most: that rise above, Jaccard
+    distance of the masks at both ends below. Thin lines are runs, thick lines medians.
 
-    Of the run with the lowest seed: a median over seeds that change at different epochs would show neither. The vertical line
-    stands at the largest change of test accuracy.
+    One column per arm whose masks change. Intervals that the end of a run cut short are left out: less can change in them.
     """
-    jaccard = probed(results, "jaccard")
-    runs = [_curves(str(arm), first_seed(own)) for arm, own in jaccard.groupby("arm", sort=False)]
-    layers = list(dict.fromkeys(jaccard["layer"]))
-    styles = _styles(layers)
-    figure, axes = panels(runs, {"change of\ntest accuracy": 0.9, "Jaccard distance": 1.5})
-    for arm, run in enumerate(runs):
-        above, below = axes[:, arm]
-        epochs, change = run.series("accuracy_change")
-        above.plot(epochs, change, color=NEUTRAL, marker="o", ms=2.5, mew=0, gid="change")
-        for layer in layers:
-            below.plot(*run.series(layer), **styles[layer], gid=layer)
-        for ax in (above, below):
-            ax.axvline(epochs[np.nanargmax(np.abs(change))], color="black", lw=0.8, ls="--", zorder=1, gid="largest")
-        count = jaccard.loc[jaccard["arm"] == run.arm, "seed"].nunique()
-        subtitle(above, f"seed {run.seed}" + (f" of {count} seeds" if count > 1 else ""))
-    first, last = all_epochs(runs)
-    linear_epochs(axes[0, 0], last, first)
-    axes[1, 0].set_ylim(bottom=0)
-    entries = [(Line2D([], [], **styles[layer]), layer) for layer in layers]
-    legend(figure, [*entries, (Line2D([], [], color="black", lw=0.8, ls="--"), "largest change of test accuracy")])
+    table = _aligned(probed(results, "jaccard"))
+    counts = table.groupby("arm", sort=False)["run"].nunique()
+    changing = table.groupby("arm", sort=False)["distance"].max() > 0
+    arms = [str(arm) for arm in changing.index[changing]] or [str(arm) for arm in changing.index]
+    every = list(dict.fromkeys(table["layer"]))
+    single = [layer for layer in every if layer != ALL]
+    layers = single if len(single) > 1 else []  # one matrix is all weights
+    rows = {"rise of test\naccuracy": 1.0, "Jaccard distance,\nall weights": 1.4}
+    rows |= {"Jaccard distance,\neach matrix": 1.4} if layers else {}
+    figure = Figure(figsize=(PAGE_WIDTH if len(arms) > 1 else 0.62 * PAGE_WIDTH, 0.75 + sum(rows.values())))
+    axes = figure.subplots(
+        len(rows), len(arms), sharex="col", sharey="row", squeeze=False, height_ratios=list(rows.values())
+    )
+    whole = ALL if ALL in every else every[0]
+    for arm, column in zip(arms, axes.T, strict=True):
+        own = table[table["arm"] == arm]
+        together = own[own["layer"] == whole]
+        _runs(column[0], together, "accuracy_change", TEST_COLOUR)
+        _runs(column[1], together, "distance", OTHERS[0])
+        for layer, look in arm_looks(layers).items():
+            middle = _medians(own[own["layer"] == layer], "distance")
+            style = {"color": look.colour, "ls": look.dashes, "marker": look.marker, "ms": 3, "mew": 0, "lw": 1.3}
+            column[2].plot(middle.index, middle, gid=layer, **style)
+        for ax in column:
+            ax.axvline(0, color=NEUTRAL, lw=0.8, ls="--", zorder=1, gid="largest")
+        column[0].set_title(f"{arm}: {counts[arm]} runs" if counts[arm] > 1 else arm)
+        column[-1].set_xlabel(f"intervals{_spacing(own)} after the largest rise")
+        column[-1].xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    for ax, label in zip(axes[:, 0], rows, strict=True):
+        ax.set_ylabel(label)
+    for row in axes[1:]:
+        row[0].set_ylim(bottom=0)
+    _legend(figure, arm_looks(layers), [str(arm) for arm in changing.index if str(arm) not in arms])
     return figure
 
 
-def _styles(layers: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """How the line of each layer is drawn, and black for all together; with a dot at every checkpoint."""
-    looks = arm_looks([ALL, *layers])  # the first without a meaning is black
-    common = {"marker": "o", "ms": 2.5, "mew": 0}
-    return {
-        layer: {"color": look.colour, "ls": look.dashes, "lw": 2.0 if layer == ALL else 1.2, **common}
+def _aligned(jaccard: pd.DataFrame) -> pd.DataFrame:
+    """Intervals with their place: counted, within their run, from the one in which test accuracy rises most. The last interval of
+    a run is left out where it is shorter than others of its arm."""
+    intervals = jaccard.drop_duplicates(["run", "epoch"]).sort_values(["run", "epoch"])
+    by_run = intervals["run"]
+    length = intervals["epoch"] - intervals["previous"]
+    cut = (length < length.groupby(intervals["arm"]).transform("max")) & ~by_run.duplicated(keep="last")
+    whole = intervals[~cut]
+    number = whole.groupby("run").cumcount()
+    largest = number[whole.groupby("run")["accuracy_change"].idxmax()]
+    from_largest = number - by_run[whole.index].map(dict(zip(by_run[largest.index], largest, strict=True)))
+    places = whole[["run", "epoch"]].assign(place=from_largest)
+    return jaccard.merge(places, on=["run", "epoch"])
+
+
+def _spacing(own: pd.DataFrame) -> str:
+    """How long the intervals are, if all are equally long."""
+    lengths = set(own["epoch"] - own["previous"])
+    return f" of {int(lengths.pop()):,} epochs" if len(lengths) == 1 else ""
+
+
+def _medians(own: pd.DataFrame, column: str) -> pd.Series:
+    """By place, where at least a quarter of the runs, and five (or all, of fewer), have an interval."""
+    by_place, runs = own.groupby("place")[column], own["run"].nunique()
+    return by_place.median()[by_place.count() >= min(max(FEWEST, runs / 4), runs)]
+
+
+def _runs(ax: Axes, own: pd.DataFrame, column: str, colour: str) -> None:
+    """Every run as a thin line with a dot per interval, and their median."""
+    middle = _medians(own, column)
+    for _, run in own[own["place"].isin(middle.index)].groupby("run"):
+        run = run.sort_values("place")
+        ax.plot(run["place"], run[column], color=colour, lw=0.4, marker="o", ms=1.6, mew=0, alpha=0.3, gid="run")
+    ax.plot(middle.index, middle, color=colour, marker="o", ms=4, mew=0, lw=1.8, gid=f"median of {column}")
+
+
+def _legend(figure: Figure, looks: dict[str, Look], fixed: Sequence[str]) -> None:
+    thin = Line2D([], [], color=NEUTRAL, lw=0.4, marker="o", ms=1.6, mew=0)
+    entries = [(thin, "a run"), (Line2D([], [], color=NEUTRAL, lw=1.8, marker="o", ms=4, mew=0), "median")]
+    entries += [
+        (Line2D([], [], color=look.colour, ls=look.dashes, marker=look.marker, ms=3, mew=0, lw=1.3), layer)
         for layer, look in looks.items()
-    }
-
-
-def _curves(arm: str, rows: pd.DataFrame) -> RunCurves:
-    """One run's distances with one column per layer."""
-    wide = rows.pivot(index="epoch", columns="layer", values="distance")
-    change = rows.drop_duplicates("epoch").set_index("epoch")["accuracy_change"]
-    return RunCurves(arm=arm, seed=int(rows["seed"].iloc[0]), metrics=wide.assign(accuracy_change=change).reset_index())
+    ]
+    entries += [(Line2D([], [], ls=""), f"mask fixed from the start: {', '.join(fixed)}")] if fixed else []
+    legend(figure, entries)
 
 
 @figures.register("gt-masks", takes="results", needs="masks", title="Weights and masks")

@@ -10,14 +10,12 @@ from matplotlib.axes import Axes
 
 from ....experiments.collect import curves_from
 from ....figures import RunCurves
+from ....figures.curves import draw_seeds
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ....store.results import Results
-
-MANY = 8
-"""Most seeds that are drawn as lines of full strength."""
 
 
 def checkpoint_curves(results: Results, table: pd.DataFrame) -> list[RunCurves]:
@@ -28,8 +26,5 @@ def checkpoint_curves(results: Results, table: pd.DataFrame) -> list[RunCurves]:
 
 
 def draw_checkpoints(ax: Axes, runs: Sequence[RunCurves], column: str, colour: str, mark: str) -> None:
-    """One thin line per seed, with a mark at every checkpoint; fainter where there are many."""
-    size, width, alpha = (3, 0.8, 0.8) if len(runs) <= MANY else (2, 0.5, 0.35)
-    for run in runs:
-        (line,) = ax.plot(*run.series(column), color=colour, marker=mark, ms=size, lw=width, alpha=alpha, zorder=2)
-        line.set(clip_on=False, gid=column)
+    """Median and middle half of the seeds, with a mark at every checkpoint."""
+    draw_seeds(ax, runs, column, colour, column, spread="half", marker=mark, ms=3, mew=0.8, lw=1.0)

@@ -19,9 +19,9 @@ from ....figures.times import CENSORED
 
 @figures.register("ib-times", needs="epoch", standard=False, title="Grokking times of a factorial")
 def times_in_panels(runs: Sequence[RunCurves]) -> Figure:
-    """Grokking times of a factorial: a dot per seed, a hollow triangle at the last epoch of a run that never grokked.
+    """Grokking times of a factorial: a dot per seed, and the median.
 
-    Arms are named `panel, row`.
+    A run that has not grokked stands at its last epoch as a hollow triangle. Arms are named `panel, row`.
     """
     grouped: dict[str, dict[str, list[RunCurves]]] = {}
     for arm, members in by_arm(runs).items():

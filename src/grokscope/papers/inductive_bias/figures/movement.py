@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ....figures import RunCurves, figures
+from ....figures.curves import draw_seeds
 from ....figures.data import by_arm, need
 from ....figures.panels import legend, log_values, outcome, panels, subtitle
 from ....figures.phases import mark_time, time_entries
@@ -45,8 +46,7 @@ def feature_movement(checkpoints: Sequence[RunCurves]) -> Figure:
         for what, (_, colour) in FEATURES.items():
             for ax, since in zip(axes[:, arm], ("start", "moved"), strict=True):
                 draw_checkpoints(ax, members, f"{what}_{since}", colour, ".")
-        for run in members:
-            axes[0, arm].plot(*run.series("test_accuracy"), color=TEST_COLOUR, lw=0.9, ls="--", zorder=1.5)
+        draw_seeds(axes[0, arm], members, "test_accuracy", TEST_COLOUR, "test accuracy", spread="half", lw=1.0, ls="--")
         for ax in axes[:, arm]:
             mark_time(ax, members, "t_grok")
         subtitle(axes[0, arm], outcome(members))

@@ -88,7 +88,7 @@ def by_norm(results: Results) -> pd.DataFrame:
 def probed(
     checkpoints: Sequence[RunCurves], rows: Rows, runs: Sequence[RunCurves] = (), logarithmic: str = ""
 ) -> Figure:
-    """One column per arm, one line per seed.
+    """One column per arm.
 
     runs          whose entropy of attention is drawn above; none by default
     logarithmic   the row with a log scale

@@ -33,6 +33,8 @@ def divergence_and_time(results: Results) -> Figure:
         ax.plot(never["D_mem"], never["epoch"].astype(float), "^", color=colours[arm], ms=5, mfc="none", gid="censored")
         ax.set_title(arm)
         ax.set_xlabel("D at t_mem (nats)")
+    if not arms:
+        axes[0].text(0.5, 0.5, "no run has memorised", transform=axes[0].transAxes, ha="center")
     axes[0].set_yscale("log")
     axes[0].set_ylabel("epoch of grokking")
     if runs["t_grok"].isna().any():
