@@ -93,7 +93,8 @@ class Ticket(Settings):
 
     def rates(self, parameters: dict[str, Parameter]) -> dict[str, ParameterRate] | None:
         """How each parameter is trained; None if all are trained alike."""
-        return None
+        own = {name: ParameterRate.of(parameter) for name, parameter in parameters.items()}
+        return own if any(rate != ParameterRate(None, None) for rate in own.values()) else None
 
 
 class ParameterRate(NamedTuple):
@@ -103,6 +104,11 @@ class ParameterRate(NamedTuple):
     """Learning rate; None is the optimizer's own, 0 freezes it."""
     weight_decay: float | None
     """Weight decay; None is the optimizer's own."""
+
+    @classmethod
+    def of(cls, parameter: Parameter) -> ParameterRate:
+        """What the model asks for."""
+        return cls(parameter.lr, None if parameter.decays else 0.0)
 
 
 @tickets.register("none")
