@@ -111,6 +111,23 @@ def test_a_large_penalty_closes_all_gates(bout, name):
 
 
 @every_gate
+def test_closed_gates_are_told_apart_by_their_parameters(bout, name):
+    rivals.get(name)().compete(bout)
+    (run,) = map(StoredRun, list_runs(bout.runs))
+    weights = {"gate": torch.tensor([-9.0, -5.0, -7.0])}
+    network = run.network().with_weights(weights)
+
+    class Closed(StoredRun):
+        def network(self, epoch=None):
+            return network
+
+    attention = run.config.model.attention
+    assert (attention.middle(weights["gate"]) == 0).all()
+    assert opened(Closed(run.info), attention, 2) == (1, 2)
+    assert opened(Closed(run.info), attention, None) is None
+
+
+@every_gate
 def test_the_support_is_named_from_gates_and_not_from_attention(bout, name, monkeypatch):
     before = rivals.get(name)().compete(bout)
     monkeypatch.setattr(Network, "attention", lambda self, examples: torch.eye(4)[:1])

@@ -153,8 +153,7 @@ class RunConfig(Settings):
             require(possible, "attention", "this combination has no attention that could be frozen at known weights")
 
     def _check_ticket(self) -> None:
-        own_rates = type(self.ticket).rates is not Ticket.rates
-        scored = own_rates and self.ticket.rates(self.model.parameters(self.task.shape)) is not None
+        scored = self.ticket.rates(self.model.parameters(self.task.shape)) is not None
         require(
             not scored or (self.optim.elementwise and self.filter.elementwise),
             "kind",
@@ -168,8 +167,8 @@ class RunConfig(Settings):
         require(
             own is None or self.optim.elementwise,
             "optim.kind",
-            f"{self.optim.kind} updates whole matrices, and parameter {own} of the model has a learning rate of its own; use "
-            "adamw, or another optimizer that updates every weight independently",
+            f"{self.optim.kind} updates whole matrices, and parameter {own} of the model has a learning rate or weight decay of "
+            "its own; use adamw, or another optimizer that updates every weight independently",
         )
 
     def seed_for(self, purpose: Literal["data", "init", "order"]) -> int:

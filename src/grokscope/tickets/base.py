@@ -92,9 +92,8 @@ class Ticket(Settings):
         return weights
 
     def rates(self, parameters: dict[str, Parameter]) -> dict[str, ParameterRate] | None:
-        """How each parameter is trained; None if all are trained alike."""
-        own = {name: ParameterRate.of(parameter) for name, parameter in parameters.items()}
-        return own if any(rate != ParameterRate(None, None) for rate in own.values()) else None
+        """How each parameter is trained, if the ticket changes that; None if it does not."""
+        return None
 
 
 class ParameterRate(NamedTuple):
@@ -105,10 +104,17 @@ class ParameterRate(NamedTuple):
     weight_decay: float | None
     """Weight decay; None is the optimizer's own."""
 
-    @classmethod
-    def of(cls, parameter: Parameter) -> ParameterRate:
-        """What the model asks for."""
-        return cls(parameter.lr, None if parameter.decays else 0.0)
+
+def rates_of(ticket: Ticket, parameters: dict[str, Parameter]) -> dict[str, ParameterRate] | None:
+    """How each parameter is trained: as the ticket says, else as the model says; None if all are trained alike."""
+    chosen = ticket.rates(parameters) or {}
+    alike = ParameterRate(None, None)
+    merged: dict[str, ParameterRate] = {}
+    for name, parameter in parameters.items():
+        lr, decay = chosen.get(name, alike)
+        own_decay = None if parameter.decays else 0.0
+        merged[name] = ParameterRate(parameter.lr if lr is None else lr, own_decay if decay is None else decay)
+    return merged if any(rate != alike for rate in merged.values()) else None
 
 
 @tickets.register("none")

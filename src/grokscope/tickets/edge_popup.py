@@ -80,12 +80,9 @@ class EdgePopup(Pruned, FromRun):
         return straight_through(scores.abs() if self.rank_by == "magnitude" else scores, self.rate)
 
     def rates(self, parameters: dict[str, Parameter]) -> dict[str, ParameterRate]:
+        own = ParameterRate(lr=None if self.weights == "trained" else 0.0, weight_decay=None)
         scores = ParameterRate(lr=self.lr, weight_decay=self.decay)
-
-        def own(parameter: Parameter) -> ParameterRate:
-            return ParameterRate.of(parameter) if self.weights == "trained" else ParameterRate(0.0, None)
-
-        return {name: scores if name.startswith(PREFIX) else own(p) for name, p in parameters.items()}
+        return {name: scores if name.startswith(PREFIX) else own for name in parameters}
 
 
 def straight_through(scores: Tensor, rate: float) -> Tensor:

@@ -36,11 +36,13 @@ def compete_gated(bout: Bout, attention: Gated) -> Outcome:
 
 
 def opened(run: StoredRun, attention: Gated, k: int | None) -> Units | None:
-    """The k positions with the largest gates (of all layers); with k unknown, those with open gates. None if there are none."""
+    """The k positions with the largest gates; with k unknown, those with open gates. None if there are none, or if it diverged."""
     if run.diverged:
         return None
-    weights = run.network().weights
-    layers = [attention.middle(weight) for name, weight in weights.items() if name.partition(".")[0] == "gate"]
-    gates = torch.stack(layers).amax(0)[1 - run.config.task.shape.length :]
-    chosen = gates.topk(min(k, len(gates))).indices if k is not None else (gates > OPEN).nonzero().flatten()
-    return tuple(sorted(chosen.tolist())) or None
+    weights = run.network().weights.items()
+    layers = torch.stack([weight for name, weight in weights if name.partition(".")[0] == "gate"])
+    gates = layers.amax(0)[1 - run.config.task.shape.length :]
+    if k is None:
+        return tuple((attention.middle(gates) > OPEN).nonzero().flatten().tolist()) or None
+    # by their parameters, since all closed gates are 0
+    return tuple(sorted(gates.topk(min(k, len(gates))).indices.tolist()))
