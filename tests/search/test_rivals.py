@@ -12,6 +12,7 @@ from grokscope.models.parts.attention.entmax import Entmax
 from grokscope.models.parts.attention.softmax import Softmax
 from grokscope.models.ticket_transformer import TicketTransformer
 from grokscope.models.transformer import Transformer
+from grokscope.optim.muon import Muon
 from grokscope.optim.noise import Noise
 from grokscope.priors.kl import KL
 from grokscope.run import Network, StoredRun
@@ -158,6 +159,13 @@ def test_runs_with_gates_are_trained_once_and_continued(bout, name):
 def test_gates_need_a_transformer_with_softmax_attention(bout, name, model, problem):
     with pytest.raises(ConfigError, match=f"^rivals: {name} {problem}$"):
         rivals.get(name)().compete(bout._replace(config=replace(bout.config, model=model)))
+
+
+@every_gate
+def test_gates_need_an_optimizer_with_rates_of_their_own(bout, name):
+    with pytest.raises(ConfigError, match=r"^optim.kind: muon updates whole matrices"):
+        rivals.get(name)().compete(bout._replace(config=replace(bout.config, optim=Muon())))
+    assert not list_runs(bout.runs)
 
 
 @every_gate
