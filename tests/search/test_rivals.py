@@ -24,6 +24,8 @@ from grokscope.searching.rivals.gf2 import solve
 from grokscope.searching.rivals.hard_concrete import Concrete
 from grokscope.searching.rivals.stg import Stochastic
 from grokscope.searching.schedules.halving import Halving
+from grokscope.searching.together import together
+from grokscope.searching.training import Trainer
 from grokscope.store import list_runs
 from grokscope.tasks.modular import Modular
 from grokscope.tasks.parity import Parity
@@ -145,6 +147,27 @@ def test_runs_with_gates_are_trained_once_and_continued(bout, name):
     assert rivals.get(name)().compete(apart) == continued
     mine, other = (StoredRun(run).network().weights for runs in (bout.runs, elsewhere) for run in list_runs(runs))
     assert all(torch.equal(mine[weight], other[weight]) for weight in mine)
+
+
+@every_gate
+def test_gates_of_several_seeds_are_trained_by_one_call_as_each_alone(bout, name):
+    calls, elsewhere = [], bout.runs / "elsewhere"
+
+    def all_of_them(configs, names):
+        calls.append(len(configs))
+        return train_all(configs, runs=elsewhere, device="cpu")
+
+    def task(config):
+        own = bout._replace(config=config, runs=elsewhere)
+        return lambda trainer: rivals.get(name)().compete(own._replace(train=trainer.stored))
+
+    configs = [replace(bout.config, seed=seed) for seed in range(3)]
+    found = together([task(config) for config in configs], Trainer(all_of_them))
+    assert calls == [3]
+    assert rivals.get(name)().compete(bout._replace(config=configs[1])) == found[1]
+    (run,) = list_runs(bout.runs)
+    alone, beside = (StoredRun.find(runs, run.id).network().weights for runs in (bout.runs, elsewhere))
+    assert all(torch.equal(alone[weight], beside[weight]) for weight in alone)
 
 
 @every_gate
