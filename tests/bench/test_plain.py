@@ -24,6 +24,7 @@ from grokscope.optim.adamw import AdamW
 from grokscope.optim.lion import Lion
 from grokscope.optim.sgd import SGD
 from grokscope.priors.kl import KL
+from grokscope.randomness import Key
 from grokscope.tasks import tasks
 from grokscope.tasks.modular import Modular
 from grokscope.tasks.parity import Parity
@@ -75,7 +76,8 @@ def test_loss_and_gradients_are_those_of_the_fleet(entry):
         assert max(differences(PlainLoop(config, CPU, origin), first_step(stacked)).values()) < 1e-3
 
 
-RANDOM = ("prior=noise", "noise.", "model.dropout")
+GATES = [f"model.attention={kind}" for kind in ("stg", "hard-concrete")]
+RANDOM = ("prior=noise", "noise.", "model.dropout", *GATES)
 REPEATABLE = [entry for entry in EVERY if not entry.name.startswith(RANDOM) and not entry.config.batch_size]
 
 
@@ -94,6 +96,22 @@ def test_steps_are_those_of_the_fleet(entry):
     moved = (program.flat[0] - start[0]).norm()
     assert moved > 0
     assert (program.flat[0] - expected).norm() < 0.02 * moved
+
+
+@pytest.mark.parametrize("optim", [SGD(momentum=0.9), Lion(), AdamW(warmup=2.0)], ids=lambda optim: optim.kind)
+@pytest.mark.parametrize("name", GATES)
+def test_gates_move_as_in_the_fleet_by_the_same_draws(name, optim, monkeypatch):
+    config = replace(next(entry for entry in EVERY if entry.name == name).config, optim=optim)
+    seed = torch.tensor(config.seed_for("order"))
+    monkeypatch.setattr(PlainLoop, "_draws", lambda self: Key(seed, torch.tensor(self.steps)))
+    plain, program = PlainLoop(config, CPU), loaded(config, [0], CPU)
+    start = program.weights["gate"][0].detach().clone()
+    for _ in range(3):
+        plain.step()
+        program.train_steps(1)
+    assert (start != program.weights["gate"][0]).all()
+    for weight, own in plain.weights.items():
+        torch.testing.assert_close(program.weights[weight][0], plain.to_model(weight, own), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("scores", [{}, {"decay": 3.0, "rank_by": "magnitude"}], ids=["no decay", "decay"])

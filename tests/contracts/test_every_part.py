@@ -94,6 +94,17 @@ def test_every_weight_gets_a_gradient_and_the_loss_falls(field, kind, scope):
 
 
 @every_part
+def test_a_run_continues_from_a_saved_step_with_the_same_bits(field, kind):
+    config = config_with(field, kind)
+    straight, first = trained([config], epochs=6), trained([config], epochs=3)
+    second = Program(config, 1, torch.device("cpu"))
+    second.load(0, config, lane_data(config), saved=first.unload(0))
+    for _ in range(3):
+        second.train_epoch()
+    assert torch.equal(second.flat, straight.flat)
+
+
+@every_part
 def test_it_is_described(field, kind):
     cls = PARTS[field].get(kind)
     assert cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}(")

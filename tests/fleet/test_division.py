@@ -100,9 +100,10 @@ def test_bits_do_not_depend_on_threads(kind):
         {"task": SIGNS, "model": MLP(width=8, dropout=0.3)},
         {"task": SIGNS, "model": MLP(width=8), "noise": Noise(labels=0.3, redraw="every-step")},
         {"model": CAUSAL, "prior": KL(beta=0.1)},
+        {"model": replace(CAUSAL, attention="stg")},
         {"model": Transformer(d=8, d_mlp=16, mlp="gelu")},
     ],
-    ids=["dropout", "label noise", "prior", "tables"],
+    ids=["dropout", "label noise", "prior", "gates", "tables"],
 )
 def test_what_needs_the_whole_batch_is_not_divided(settings):
     assert not is_divided(replace(BASE, **settings))

@@ -58,6 +58,10 @@ KINDS = {
     "mini-batches": replace(BASE, batch_size=7),
     "weight noise": replace(BASE, noise=Noise(weights=0.05)),
     "label noise": replace(BASE, noise=Noise(labels=0.3, redraw="every-step"), batch_size=9),
+    "gates": replace(BASE, model=Transformer(d=16, d_mlp=24, attention="stg"), prior=KL(beta=0.0)),
+    "gates in two layers": replace(
+        BASE, model=Transformer(d=16, d_mlp=24, layers=2, scope="causal", attention="hard-concrete"), batch_size=7
+    ),
     "random prior": replace(BASE, prior=NoisePrior(beta=0.3), constraint=Constraints(norm=3.0)),
 }
 FULL = (readout_loss._BLOCK, readout_eval._BLOCK)
@@ -155,6 +159,7 @@ COMPANY = [
     replace(BASE, seed=1, epochs=4),
     replace(BASE, task=Modular(p=5, distractors=1, alphabet=2)),
     replace(BASE, optim=Muon(), batch_size=5, epochs=5),
+    replace(BASE, model=Transformer(d=16, d_mlp=24, attention="stg"), epochs=5),
 ]
 
 

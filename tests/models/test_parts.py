@@ -60,6 +60,9 @@ def test_a_part_is_chosen_by_name_in_a_file_and_in_python():
         ({"positions": {"kind": "rotary", "base": 1.0}}, "model.positions.base: 1.0 is not above 1"),
         ({"positions": "rotary", "d": 6, "heads": 2}, "model.positions: .* even head width, got 3"),
         ({"layers": 2, "scope": "causal", "readout": "minimal"}, 'model.layers: .* model.readout = "residual"'),
+        ({"attention": {"kind": "stg", "sigma": 0.0}}, "model.attention.sigma: 0.0 is not above 0"),
+        ({"attention": {"kind": "stg", "strength": -1.0}}, "model.attention.strength: -1.0 is below 0"),
+        ({"attention": {"kind": "hard-concrete", "rate": 0.0}}, "model.attention.rate: 0.0 is not above 0"),
         ({"dropout": 1.0}, r"model.dropout: 1.0 is outside \[0, 1\)"),
     ],
 )
@@ -280,7 +283,14 @@ FUSED = [
     {"scope": "causal"},
     {"heads": 4, "scope": "causal", "norm": "both", "norm_kind": "rms", "positions": "rotary"},
 ]
-PLAIN = [{"mlp": "gelu"}, {"readout": "minimal"}, {"dropout": 0.1}, {"scope": "causal", "layers": 2}]
+PLAIN = [
+    {"mlp": "gelu"},
+    {"attention": "stg"},
+    {"attention": "hard-concrete"},
+    {"readout": "minimal"},
+    {"dropout": 0.1},
+    {"scope": "causal", "layers": 2},
+]
 
 
 @pytest.mark.parametrize("variant", FUSED, ids=lambda v: "-".join(map(str, v.values())))

@@ -9,13 +9,24 @@ from grokscope.config import Stop
 from grokscope.errors import ConfigError
 from grokscope.launch.local import train_all
 from grokscope.models.parts.attention.entmax import Entmax
+from grokscope.models.parts.attention.softmax import Softmax
+from grokscope.models.ticket_transformer import TicketTransformer
+from grokscope.models.transformer import Transformer
+from grokscope.optim.muon import Muon
 from grokscope.optim.noise import Noise
 from grokscope.priors.kl import KL
+from grokscope.run import Network, StoredRun
 from grokscope.searching import SearchSettings, search
 from grokscope.searching.compare import SOLVERS
 from grokscope.searching.rivals.base import Bout, attended, rivals
+from grokscope.searching.rivals.gates import opened
 from grokscope.searching.rivals.gf2 import solve
+from grokscope.searching.rivals.hard_concrete import Concrete
+from grokscope.searching.rivals.stg import Stochastic
 from grokscope.searching.schedules.halving import Halving
+from grokscope.searching.together import together
+from grokscope.searching.training import Trainer
+from grokscope.store import list_runs
 from grokscope.tasks.modular import Modular
 from grokscope.tasks.parity import Parity
 
@@ -76,6 +87,119 @@ def test_solvers_find_a_parity_with_noisy_labels(bout, name):
 def test_solvers_refuse_other_tasks(bout, name):
     with pytest.raises(ConfigError, match=f"{name} solves task parity only, not modular"):
         rivals.get(name)().compete(bout)
+
+
+# ── gates ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+GATES = {"stg": Stochastic, "hard-concrete": Concrete}
+every_gate = pytest.mark.parametrize("name", GATES)
+PAIR = Parity(n=10, k=2, positions=(1, 4), train_size=400, test_size=50, validation=0.1, confirmation=0.1)
+
+
+@every_gate
+def test_gates_open_for_the_informative_positions_alone(bout, name):
+    config = replace(bout.config, task=PAIR, model=Transformer(d=32, d_mlp=64))
+    own = bout._replace(config=config, budget=120, k=None)
+    outcome = GATES[name](strength=0.003).compete(own)
+    assert outcome.support == (1, 4)
+    assert 0 < outcome.generalised <= outcome.run_steps == 120
+    (run,) = map(StoredRun, list_runs(bout.runs))
+    assert (run.config.model.attention.kind, run.config.epochs, run.info.epoch) == (name, 120, 120)
+    assert {1, 4} < set(opened(run, run.config.model.attention, 3)), "the k largest"
+
+
+@every_gate
+def test_a_large_penalty_closes_all_gates(bout, name):
+    assert GATES[name](strength=100.0, rate=0.5).compete(bout._replace(k=None)).support is None
+
+
+@every_gate
+def test_closed_gates_are_told_apart_by_their_parameters(bout, name):
+    rivals.get(name)().compete(bout)
+    (run,) = map(StoredRun, list_runs(bout.runs))
+    weights = {"gate": torch.tensor([-9.0, -5.0, -7.0])}
+    network = run.network().with_weights(weights)
+
+    class Closed(StoredRun):
+        def network(self, epoch=None):
+            return network
+
+    attention = run.config.model.attention
+    assert (attention.middle(weights["gate"]) == 0).all()
+    assert opened(Closed(run.info), attention, 2) == (1, 2)
+    assert opened(Closed(run.info), attention, None) is None
+
+
+@every_gate
+def test_the_support_is_named_from_gates_and_not_from_attention(bout, name, monkeypatch):
+    before = rivals.get(name)().compete(bout)
+    monkeypatch.setattr(Network, "attention", lambda self, examples: torch.eye(4)[:1])
+    assert rivals.get(name)().compete(bout) == before
+
+
+@every_gate
+def test_runs_with_gates_are_trained_once_and_continued(bout, name):
+    """Half of the budget, then all of it: the run is continued, and is the one that is trained at once."""
+    rivals.get(name)().compete(bout._replace(budget=10))
+    continued = rivals.get(name)().compete(bout)
+    elsewhere = bout.runs / "elsewhere"
+    apart = bout._replace(runs=elsewhere, train=lambda c, names: train_all(c, runs=elsewhere, device="cpu"))
+    assert rivals.get(name)().compete(apart) == continued
+    mine, other = (StoredRun(run).network().weights for runs in (bout.runs, elsewhere) for run in list_runs(runs))
+    assert all(torch.equal(mine[weight], other[weight]) for weight in mine)
+
+
+@every_gate
+def test_gates_of_several_seeds_are_trained_by_one_call_as_each_alone(bout, name):
+    calls, elsewhere = [], bout.runs / "elsewhere"
+
+    def all_of_them(configs, names):
+        calls.append(len(configs))
+        return train_all(configs, runs=elsewhere, device="cpu")
+
+    def task(config):
+        own = bout._replace(config=config, runs=elsewhere)
+        return lambda trainer: rivals.get(name)().compete(own._replace(train=trainer.stored))
+
+    configs = [replace(bout.config, seed=seed) for seed in range(3)]
+    found = together([task(config) for config in configs], Trainer(all_of_them))
+    assert calls == [3]
+    assert rivals.get(name)().compete(bout._replace(config=configs[1])) == found[1]
+    (run,) = list_runs(bout.runs)
+    alone, beside = (StoredRun.find(runs, run.id).network().weights for runs in (bout.runs, elsewhere))
+    assert all(torch.equal(alone[weight], beside[weight]) for weight in alone)
+
+
+@every_gate
+@pytest.mark.parametrize(
+    ("model", "problem"),
+    [
+        (TicketTransformer(d=8, d_mlp=16), "needs a transformer, not tickets-transformer"),
+        (Transformer(d=8, d_mlp=16, attention="linear"), "needs softmax attention, not linear"),
+        (Transformer(d=8, d_mlp=16, attention="stg"), "needs softmax attention, not stg"),
+    ],
+)
+def test_gates_need_a_transformer_with_softmax_attention(bout, name, model, problem):
+    with pytest.raises(ConfigError, match=f"^rivals: {name} {problem}$"):
+        rivals.get(name)().compete(bout._replace(config=replace(bout.config, model=model)))
+
+
+@every_gate
+def test_gates_need_an_optimizer_with_rates_of_their_own(bout, name):
+    with pytest.raises(ConfigError, match=r"^optim.kind: muon updates whole matrices"):
+        rivals.get(name)().compete(bout._replace(config=replace(bout.config, optim=Muon())))
+    assert not list_runs(bout.runs)
+
+
+@every_gate
+def test_gates_keep_the_temperature_of_attention(bout, name):
+    model = replace(bout.config.model, attention=Softmax(temperature=2.0))
+    rivals.get(name)().compete(bout._replace(config=replace(bout.config, model=model)))
+    (run,) = list_runs(bout.runs)
+    assert StoredRun(run).config.model.attention.temperature == 2.0
+
+
+# ── by hand ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_linear_systems_by_hand():

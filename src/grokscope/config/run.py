@@ -108,6 +108,7 @@ class RunConfig(Settings):
             self._check_constraint()
         with within("ticket"):
             self._check_ticket()
+        self._check_rates()
         with within("do"):
             branched = self.branch.run != "" or not self.do.needs_branch
             require(
@@ -158,6 +159,16 @@ class RunConfig(Settings):
             "kind",
             f"{self.ticket.kind} needs an optimizer that updates every weight independently, and {self.optim.kind} "
             f"with filter {self.filter.kind} does not",
+        )
+
+    def _check_rates(self) -> None:
+        parameters = self.model.parameters(self.task.shape)
+        own = next((name for name, p in parameters.items() if p.lr is not None or not p.decays), None)
+        require(
+            own is None or self.optim.elementwise,
+            "optim.kind",
+            f"{self.optim.kind} updates whole matrices, and parameter {own} of the model has a learning rate or weight decay of "
+            "its own; use adamw, or another optimizer that updates every weight independently",
         )
 
     def seed_for(self, purpose: Literal["data", "init", "order"]) -> int:

@@ -66,7 +66,13 @@ class Objective:
             and not self.config.do.scales_task_loss  # its gradient is computed with the loss, for a factor of 1
             and model.supports_fused_loss(device, self.config.precision, self.shape.classes)
             and not overridden(model)
+            and not self._has_penalty()  # the fused path does not ask for it
         )
+
+    def _has_penalty(self) -> bool:
+        """Whether the model adds a penalty to the loss."""
+        blank = {name: torch.zeros(()).expand(p.shape) for name, p in self.config.model.parameters(self.shape).items()}
+        return self.config.model.penalty(blank) is not None
 
     def scheduled(self, hyper: Hyper, step: Tensor) -> Rates:
         """The learning rate η, the prior's strength β, weight decay and the factor of the task loss at a step."""
@@ -152,6 +158,9 @@ class Objective:
             total = beta * with_numbers(self.config, "prior", hyper).penalty(out, batch["target"], key)
         if self.config.constraint.qk_penalty:
             total = total + with_numbers(self.config, "constraint", hyper).penalty(weights)
+        own = self.config.model.penalty(weights)
+        if own is not None:
+            total = total + own
         return total
 
     def completed(self, seen: dict[str, Tensor], weights: Weights, batch: Batch, key: Key | None = None) -> Output:

@@ -14,6 +14,7 @@ from ..optim.adamw import AdamW
 from ..optim.base import clip_scale
 from ..optim.filters import NoFilter
 from ..randomness import Key
+from ..tickets.base import rates_of
 from .objective import Hyper, with_numbers
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Update:
         require_arguments(config.optim.update, "optim", "key")
         self.config = config
         self.layout = layout
-        self.rates = config.ticket.rates(layout.parameters)
+        self.rates = rates_of(config.ticket, layout.parameters)
         self.is_plain_adamw = (
             type(config.optim) is AdamW  # not a subclass
             and type(config.filter) is NoFilter

@@ -59,7 +59,10 @@ class Gradient(Timed):
     def update(self, before: Weights, after: Weights, now: Now, parameters: Parameters, decay: Tensor) -> Weights:
         if self.of != "update":
             return after
-        steps = {name: after[name] - (1 - decay) * before[name] for name in after}
+        steps = {
+            name: after[name] - ((1 - decay) * before[name] if parameters[name].decays else before[name])
+            for name in after
+        }
         scaled = self._scaled(steps, now, parameters)
         # elsewhere the weights stay as they are, bit for bit
         changed = {name: after[name] + (scaled[name] - steps[name]) for name in in_parts(parameters, self.parts)}

@@ -46,6 +46,10 @@ class Parameter(NamedTuple):
     """Part of the network it belongs to: norm matching projects `mlp`, the qk penalty reads W_Q and W_K."""
     mean: float = 0.0
     """Mean at initialisation."""
+    lr: float | None = None
+    """Learning rate of its own, without warm-up or schedule; None is the optimizer's."""
+    decays: bool = True
+    """Whether weight decay applies to it."""
 
     def draw(self, generator: Generator) -> Tensor:
         """Gaussian initial values."""
@@ -174,6 +178,10 @@ class Model(Settings):
         every_position   logits at every position, not at the query only
         """
         raise NotImplementedError
+
+    def penalty(self, weights: dict[str, Tensor]) -> Float[Tensor, ""] | None:
+        """Added to the loss of a training step; None if nothing is added."""
+        return None
 
     def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
         """Whether `fused_loss` and `fused_eval` compute the cross-entropy of this model's answers, with products in float32,

@@ -72,7 +72,8 @@ class Transformer(Fused, Bounded):
     layers: int = 1
     """Blocks of attention and MLP."""
     attention: Attention = component(attentions, Softmax)
-    """How attention logits become weights: softmax(ℓ/τ), or linear ReLU attention α_j ∝ relu(ℓ_j)."""
+    """How attention logits become weights: softmax(ℓ/τ), linear ReLU attention α_j ∝ relu(ℓ_j), sparse attention, or a softmax with
+    gates on positions."""
     positions: PositionEncoding = component(position_encodings, Learned, since=2)
     """How positions are encoded: learned vectors, rotary queries and keys, or not at all."""
     mlp: FeedForward = component(mlps, ReLU, since=2)
@@ -118,15 +119,17 @@ class Transformer(Fused, Bounded):
         square = ("W_Q", "W_K", "W_V", "W_O") if self._mixes_heads else ("W_Q", "W_K", "W_V")
         block = {name: Parameter((d, d), "matrix", std, "attention") for name in square}
         block |= self.attention.parameters(sizes) | self.mlp.parameters(sizes)
+        apart = {name: own for name, own in block.items() if own.lr is not None}
+        block = {name: own for name, own in block.items() if own.lr is None}
         weights = {"W_E": Parameter((shape.vocabulary, d), "embedding", std, "embed")}
         weights |= self.positions.parameters(sizes)
         for layer in range(self.layers):
             weights |= _of_layer(block, layer)
         weights |= self.readout.parameters(sizes)
-        # last, so that the other weights are drawn alike wherever a norm stands
+        # last, so that the other weights are drawn alike wherever a norm stands, and with and without gates
         at_sites = [self.norm_kind.parameters_at(site, sizes) for site in SITES if PATHS[self.norm] & SITES[site]]
         for layer in range(self.layers):
-            for own in at_sites:
+            for own in (*at_sites, apart):
                 weights |= _of_layer(own, layer)
         return weights
 
@@ -144,8 +147,24 @@ class Transformer(Fused, Bounded):
     ) -> Output:
         drop = Dropout(self.dropout, training, key)
         if self._reads_query_only(every_position):
-            return self._query_only(weights, inputs, frozen, offset, detail, drop)
+            gates = self._log_gates(weights, inputs, drop)
+            shifted = offset if gates is None else gates if offset is None else offset + gates
+            return self._query_only(weights, inputs, frozen, shifted, detail, drop)
         return self._causal(weights, inputs, frozen, offset, detail, every_position, drop)
+
+    def penalty(self, weights: dict[str, Tensor]) -> Tensor | None:
+        """The sum of the penalties of all layers' attention."""
+        each = (self.attention.penalty(layer_weights(weights, layer)) for layer in range(self.layers))
+        found = [own for own in each if own is not None]
+        return torch.stack(found).sum() if found else None
+
+    def _log_gates(self, weights: dict[str, Tensor], plan: Plan, drop: Dropout, layer: int = 0) -> Tensor | None:
+        """What the attention of a layer adds to its logits [example head position]."""
+        examples, positions = plan.row.shape
+        gates = self.attention.log_gates(
+            weights, examples, positions, training=drop.training, key=drop.key, layer=layer
+        )
+        return None if gates is None else gates.unsqueeze(1)
 
     def _reads_query_only(self, every_position: bool) -> bool:
         """Of one causal layer, only the query's attention reaches the answer."""
@@ -198,6 +217,9 @@ class Transformer(Fused, Bounded):
                 for s, name in ((for_keys[:, reading], "W_Q"), (for_keys, "W_K"), (for_values, "W_V"))
             )  # example, head, position, width
             logits = self._compare(q, k, own, back[reading], back)
+            gates = self._log_gates(own, plan, drop, layer)
+            if gates is not None:
+                logits = logits + gates.unsqueeze(2)
             if last and offset is not None:
                 logits = torch.cat([logits[:, :, :-1], logits[:, :, -1:] + offset.unsqueeze(2)], 2)
             instead = frozen.unsqueeze(frozen.ndim - 1) if last and frozen is not None else None

@@ -92,7 +92,7 @@ class Ticket(Settings):
         return weights
 
     def rates(self, parameters: dict[str, Parameter]) -> dict[str, ParameterRate] | None:
-        """How each parameter is trained; None if all are trained alike."""
+        """How each parameter is trained, if the ticket changes that; None if it does not."""
         return None
 
 
@@ -103,6 +103,18 @@ class ParameterRate(NamedTuple):
     """Learning rate; None is the optimizer's own, 0 freezes it."""
     weight_decay: float | None
     """Weight decay; None is the optimizer's own."""
+
+
+def rates_of(ticket: Ticket, parameters: dict[str, Parameter]) -> dict[str, ParameterRate] | None:
+    """How each parameter is trained: as the ticket says, else as the model says; None if all are trained alike."""
+    chosen = ticket.rates(parameters) or {}
+    alike = ParameterRate(None, None)
+    merged: dict[str, ParameterRate] = {}
+    for name, parameter in parameters.items():
+        lr, decay = chosen.get(name, alike)
+        own_decay = None if parameter.decays else 0.0
+        merged[name] = ParameterRate(parameter.lr if lr is None else lr, own_decay if decay is None else decay)
+    return merged if any(rate != alike for rate in merged.values()) else None
 
 
 @tickets.register("none")

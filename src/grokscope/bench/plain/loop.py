@@ -64,6 +64,7 @@ class PlainLoop:
         self.filter = PlainFilter(config, *turn)
         self.changes_weights = type(config.ticket).effective is not Ticket.effective or config.noise.weights > 0
         """Whether the network computes with other weights than it stores."""
+        self.has_penalty = self._model_penalty() is not None
         self.steps = 0
         self._order = torch.empty(0)
 
@@ -97,6 +98,7 @@ class PlainLoop:
         if config.noise.labels and config.noise.redraw == "every-step":
             labels = config.noise.labels_now(labels, self.shape.classes, key)
         self.network.train()
+        self.network.draws = key
         with self._autocast():
             out = self._forward(batch, key)
         loss = task_loss(config.loss, out.logits, labels)
@@ -105,7 +107,7 @@ class PlainLoop:
             loss = loss + beta * config.prior.penalty(out, batch["target"], key)
         if config.constraint.qk_penalty:
             loss = loss + config.constraint.penalty(dict(self.weights))
-        return loss
+        return loss + self._model_penalty() if self.has_penalty else loss
 
     @torch.no_grad()
     def evaluate(self) -> None:
@@ -133,6 +135,9 @@ class PlainLoop:
         places = self.network.places
         used = {places[name]: self.from_model(name, weight) for name, weight in weights.items()}
         return functional_call(self.network, used, (batch["inputs"], batch.get("frozen")))
+
+    def _model_penalty(self) -> Any:
+        return self.config.model.penalty({name: self.to_model(name, weight) for name, weight in self.weights.items()})
 
     def _batch(self) -> Batch:
         """The whole training set, or the next slice of a random order."""

@@ -37,6 +37,8 @@ class PlainNetwork(nn.Module):
         super().__init__()
         self.places: dict[str, str] = {}
         """Where each of the model's weights is found, as ``{"W_Q": "query.weight"}``."""
+        self.draws: Key | None = None
+        """Source of the random numbers of the next pass, for a network that can be given one."""
 
     @classmethod
     def supports(cls, model: Model) -> bool:
@@ -92,7 +94,7 @@ class ModelForward(PlainNetwork):
 
     def forward(self, inputs: Any, frozen: Tensor | None = None) -> Output:
         weights: dict[str, Tensor] = {name: self.get_parameter(place) for name, place in self.places.items()}
-        how: dict[str, Any] = {"training": self.training, "key": Draws(next(self.parameters()).device)}
+        how: dict[str, Any] = {"training": self.training, "key": self.draws or Draws(next(self.parameters()).device)}
         if self.model.has_attention:
             how |= {"frozen": frozen, "every_position": self.shape.every_position}
         return self.model.forward(weights, inputs, **how)

@@ -13,6 +13,7 @@ from ...optim.adamw import AdamW
 from ...optim.base import Optimizer
 from ...optim.filters import NoFilter
 from ...optim.sgd import SGD
+from ...tickets.base import rates_of
 
 if TYPE_CHECKING:
     from ...config import RunConfig
@@ -42,7 +43,7 @@ def optimizer_for(
 
 
 def _groups(config: RunConfig, weights: Mapping[str, nn.Parameter]) -> list[dict[str, Any]]:
-    rates = config.ticket.rates(config.ticket.with_scores(config.model.parameters(config.task.shape))) or {}
+    rates = rates_of(config.ticket, config.ticket.with_scores(config.model.parameters(config.task.shape))) or {}
     groups: dict[tuple[float | None, float | None], dict[str, Any]] = {}
     for name, weight in weights.items():
         lr, own_decay = rates.get(name, (None, None))

@@ -10,6 +10,7 @@ import pytest
 from grokscope.config import Log
 from grokscope.launch.local import train
 from grokscope.models.base import Parameter
+from grokscope.models.parts.attention.stg import StochasticGates
 from grokscope.optim.adamw import AdamW
 from grokscope.optim.lion import Lion
 from grokscope.optim.muon import Muon
@@ -123,3 +124,12 @@ def test_every_optimizer_contracts_on_a_real_run(tiny, tmp_path, optim, schedule
     checked = {s.number: s for s in audit(run).statements}["Def. 3.2"]
     assert checked.verdict == "holds"
     assert 0 < checked.numbers["worst_ratio"] <= 1
+
+
+def test_parameters_with_a_rate_of_their_own_are_left_out(tiny, tmp_path):
+    model = replace(tiny.model, attention=StochasticGates(rate=0.5))
+    config = replace(tiny, model=model, optim=AdamW(lr=1e-4), log=Log(every=1))
+    (run,) = train(config, runs=tmp_path, device="cpu")
+    checked = {s.number: s for s in audit(run).statements}["Def. 3.2"]
+    assert checked.verdict == "holds"
+    assert "W_Q" in checked.numbers["matrices"] and "gate" not in checked.numbers["matrices"]

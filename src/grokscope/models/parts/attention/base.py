@@ -14,6 +14,8 @@ from ..base import Part, in_full
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ....randomness import Key
+
 attentions: Registry[type[Attention]] = Registry("attention", "grokscope.models.parts.attention")
 
 TINY = 1e-9
@@ -41,6 +43,28 @@ class Attention(Part):
         hidden   mask of positions that get no attention because they come later; None if all are visible
         """
         raise NotImplementedError
+
+    def log_gates(
+        self,
+        weights: dict[str, Tensor],
+        examples: int,
+        positions: int,
+        *,
+        training: bool = False,
+        key: Key | None = None,
+        layer: int = 0,
+    ) -> Float[Tensor, "example position"] | None:
+        """Added to the logits of every query and head, such as the log of a gate on each position; None if nothing is added.
+
+        examples, positions   of the batch; an answer [1 position] is the same for all examples
+        training, key         as in `Model.forward`
+        layer                 number of the layer, for draws of its own
+        """
+        return None
+
+    def penalty(self, weights: dict[str, Tensor]) -> Float[Tensor, ""] | None:
+        """Added to the loss of a training step, for each layer; None if nothing is added."""
+        return None
 
     def sensitivity(
         self, attention: Float[Tensor, "... position"], logits: Float[Tensor, "... position"]

@@ -78,7 +78,7 @@ def _weights(run: Evidence) -> dict[str, tuple[Values, Role, float]]:
     found: dict[str, tuple[Values, Role, float]] = {
         name: (run.column(f"norm_{name}"), p.role, step_bound(config.optim, p))
         for name, p in parameters.items()
-        if name not in matched and f"norm_{name}" in run.metrics
+        if name not in matched and p.lr is None and p.decays and f"norm_{name}" in run.metrics
     }
     mlp = [found[name] for name, p in parameters.items() if p.part == "mlp" and name in found]
     if mlp and len({role for _, role, _ in mlp}) == 1:
