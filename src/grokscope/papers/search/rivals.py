@@ -21,7 +21,7 @@ experiment(
     arms=ARMS,
     seeds=20,
     quick={**QUICK, "epochs": 2000},
-    quick_seeds=20,
+    quick_seeds=5,
     quick_arms=kept(["T = 5"]),
     claims=[
         Claim(
