@@ -39,17 +39,17 @@ experiment(
         Claim(
             name="small",
             statement="An MLP held on a small sphere generalises perfectly with oracle attention.",
-            text="In each regime and at each radius below 15, without weight decay: at least 60 % of the runs with the oracle prior "
-            "reach 99 % test accuracy (exact binomial interval).",
+            text="In each regime and at each radius below 15, without weight decay: at least 60 % of the runs with the oracle "
+            "prior reach 99 % test accuracy (exact binomial interval).",
             rule=in_regimes(InEach({f"{r:g}": ShareAtLeast(f"radius {r:g}, oracle", 0.6) for r in SMALL})),
             of="ours",
         ),
         Claim(
             name="decay",
             statement="An MLP held on the right sphere generalises perfectly with oracle attention, if the other weights decay.",
-            text="In each regime and at each radius, with weight decay 1 (which norm matching undoes for the MLP): at least 60 % of "
-            "the runs with the oracle prior reach 99 % test accuracy (exact binomial interval). The radii at which they do are "
-            "the shell.",
+            text="In each regime and at each radius, with weight decay 1 (which norm matching undoes for the MLP): at least 60 % "
+            "of the runs with the oracle prior reach 99 % test accuracy (exact binomial interval). The radii at which they do "
+            "are the shell.",
             rule=in_regimes(InEach({f"{r:g}": ShareAtLeast(f"radius {r:g}, oracle and decay", 0.6) for r in RADII})),
         ),
         Claim(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -97,6 +97,36 @@ def outcome_of(name: str, bout: Bout, run: StoredRun, before: int = 0, note: str
         test_accuracy=rows[-1]["test_accuracy"],
         note=note or ("diverged" if run.diverged else ""),
     )
+
+
+def best_of(name: str, bout: Bout, choices: Mapping[str, RunConfig]) -> tuple[Outcome, StoredRun]:
+    """The choice with the best validation accuracy, each trained side by side with an equal share of the budget. The run-steps of
+    all choices count.
+
+    choices   configurations by what is noted of them, such as "λ = 0.1"
+    """
+    epochs = max(1, bout.epochs // len(choices))
+    runs = trained(bout, [replace(config, epochs=epochs) for config in choices.values()], name)
+    place = max(range(len(runs)), key=lambda at: _validated(runs[at]))
+    found, steps = outcome_of(name, bout, runs[place]), bout.config.steps_per_epoch
+    reached = None if found.generalised is None else found.generalised // steps
+    spent = [sum(min(run.info.epoch, epoch) for run in runs) for epoch in (epochs, reached or 0)]
+    note = f"{list(choices)[place]}, best of {len(choices)}" if len(choices) > 1 else next(iter(choices))
+    return (
+        found._replace(
+            run_steps=spent[0] * steps,
+            generalised=None if reached is None else spent[1] * steps,
+            note=f"{note}, diverged" if runs[place].diverged else note,
+        ),
+        runs[place],
+    )
+
+
+def _validated(run: StoredRun) -> float:
+    """Validation accuracy at the last evaluation; a run that diverged comes last."""
+    if run.diverged:
+        return -1.0
+    return float(read_metrics(run.info, ("val_accuracy",)).to_pylist()[-1]["val_accuracy"] or 0.0)
 
 
 def attended(attention: Tensor, k: int | None) -> Units:

@@ -5,21 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...settings import require
-from .base import Bout, Outcome, Rival, outcome_of, rivals, trained
+from .base import Bout, Outcome, Rival, best_of, rivals
 
 
 @rivals.register("weight-decay")
 @dataclass(frozen=True, kw_only=True)
 class WeightDecay(Rival):
-    """One run without a prior, with `factor` times the weight decay."""
+    """Runs without a prior, with so many times the weight decay."""
 
-    factor: float = 3.0
+    factors: tuple[float, ...] = (2.0, 4.0, 8.0)
 
     def check(self) -> None:
-        require(self.factor > 0, "factor", f"{self.factor:g} is not above 0")
+        require(min(self.factors) > 0, "factors", f"{min(self.factors):g} is not above 0")
 
     def compete(self, bout: Bout) -> Outcome:
-        optim = bout.config.optim
-        more = replace(optim, weight_decay=self.factor * optim.weight_decay)
-        (run,) = trained(bout, [replace(bout.config, optim=more, epochs=bout.epochs)], "weight decay")
-        return outcome_of("weight-decay", bout, run, note=f"weight decay {more.weight_decay:g}")
+        decays = [factor * bout.config.optim.weight_decay for factor in self.factors]
+        choices = {
+            f"weight decay {decay:g}": replace(bout.config, optim=replace(bout.config.optim, weight_decay=decay))
+            for decay in decays
+        }
+        return best_of("weight-decay", bout, choices)[0]

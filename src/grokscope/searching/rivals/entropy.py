@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...priors.entropy import Entropy
-from .base import Bout, Outcome, Rival, outcome_of, rivals, trained
+from .base import Bout, Outcome, Rival, best_of, rivals
 
 
 @rivals.register("entropy")
 @dataclass(frozen=True, kw_only=True)
 class EntropyPrior(Rival):
-    """One run with β · H(α)."""
+    """Runs with β · H(α)."""
 
-    beta: float = 0.1
+    betas: tuple[float, ...] = (0.01, 0.1, 1.0)
 
     def compete(self, bout: Bout) -> Outcome:
-        config = replace(bout.config, prior=Entropy(beta=self.beta), epochs=bout.epochs)
-        (run,) = trained(bout, [config], "entropy")
-        return outcome_of("entropy", bout, run, note=f"β = {self.beta:g}")
+        choices = {f"β = {beta:g}": replace(bout.config, prior=Entropy(beta=beta)) for beta in self.betas}
+        return best_of("entropy", bout, choices)[0]
