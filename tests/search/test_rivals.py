@@ -19,7 +19,8 @@ from grokscope.optim.noise import Noise
 from grokscope.priors.kl import KL
 from grokscope.run import Network, StoredRun
 from grokscope.searching import SearchSettings, search
-from grokscope.searching.compare import SOLVERS
+from grokscope.searching.compare import chosen_rivals
+from grokscope.searching.prepare import prepare
 from grokscope.searching.rivals import base
 from grokscope.searching.rivals.base import Bout, attended, rivals
 from grokscope.searching.rivals.gates import opened
@@ -33,6 +34,7 @@ from grokscope.store import list_runs
 from grokscope.tasks.modular import Modular
 from grokscope.tasks.parity import Parity
 
+SOLVERS = ("fourier", "gf2", "lasso")
 TRAINED = sorted(set(rivals.entries()) - set(SOLVERS))
 PARITY = Parity(n=20, k=3, positions=(2, 7, 15), train_size=400, test_size=200, validation=0.1, confirmation=0.1)
 
@@ -275,6 +277,28 @@ def test_entmax_solves_its_definition():
         over = torch.relu(logits / 2 - middle).square().sum(-1, keepdim=True) > 1
         low, high = torch.where(over, middle, low), torch.where(over, high, middle)
     assert torch.allclose(attention, torch.relu(logits / 2 - low).square(), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changed", "rival", "problem"),
+    [
+        ({}, "gf2", "rivals: gf2 solves task parity only, not modular"),
+        (
+            {"model": TicketTransformer(d=8, d_mlp=16)},
+            "entmax",
+            "rivals: entmax needs a transformer, not tickets-transf",
+        ),
+        ({"optim": Muon()}, "stg", "optim.kind: muon updates whole matrices"),
+    ],
+)
+def test_a_rival_that_does_not_apply_is_refused_before_the_search(bout, tmp_path, changed, rival, problem):
+    config = replace(bout.config, task=Modular(p=11, distractors=1, train_fraction=0.8), **changed)
+    settings = SearchSettings(schedule=Halving(first=5), budget=60)
+    with pytest.raises(ConfigError, match=problem):
+        search(config, settings=settings, rivals=["plain", rival], runs=tmp_path, device="cpu")
+    assert not list(tmp_path.iterdir())
+    plan = prepare(config, settings)
+    assert rival not in chosen_rivals(["all"], plan) and "plain" in chosen_rivals(["all"], plan)
 
 
 def test_a_search_is_compared_with_its_rivals(bout, tmp_path):

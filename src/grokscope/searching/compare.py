@@ -10,23 +10,27 @@ from ..errors import ConfigError
 from .rivals.base import Bout, Outcome, rivals
 
 if TYPE_CHECKING:
+    from ..config import RunConfig
     from .prepare import Plan
     from .tournament import Tournament
     from .training import Train
 
-SOLVERS = ("fourier", "gf2", "lasso")
-"""Rivals that solve parities only."""
-
 
 def chosen_rivals(names: Sequence[str], plan: Plan) -> list[str]:
-    """Rivals by name; "all" means those that apply to the task. ConfigError for an unknown one."""
+    """Rivals by name; "all" means those that apply. ConfigError for one that is unknown or does not apply to the configuration."""
     if list(names) == ["all"]:
-        return [name for name in sorted(rivals.entries()) if name not in SOLVERS or plan.config.task.kind == "parity"]
+        return [name for name in sorted(rivals.entries()) if _applies(name, plan.config)]
     for name in names:
-        rivals.get(name)
-        if name in SOLVERS and plan.config.task.kind != "parity":
-            raise ConfigError("rivals", f"{name} solves task parity only, not {plan.config.task.kind}")
+        rivals.get(name)().check_config(plan.config)
     return list(names)
+
+
+def _applies(name: str, config: RunConfig) -> bool:
+    try:
+        rivals.get(name)().check_config(config)
+    except ConfigError:
+        return False
+    return True
 
 
 def own_outcome(tournament: Tournament) -> Outcome:

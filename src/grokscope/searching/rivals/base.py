@@ -68,6 +68,9 @@ class Bout(NamedTuple):
 class Rival(Settings):
     """Base of all rivals."""
 
+    def check_config(self, config: RunConfig) -> None:
+        """Raise ConfigError if this rival does not apply to a configuration."""
+
     def compete(self, bout: Bout) -> Outcome:
         """Spend at most the budget. Only training and validation examples may decide anything."""
         raise NotImplementedError
@@ -136,13 +139,19 @@ def attended(attention: Tensor, k: int | None) -> Units:
     return tuple(sorted(chosen.tolist()))
 
 
-def bits_of(bout: Bout, name: str) -> tuple[Examples, Examples]:
-    """Training and validation examples of a parity task; ConfigError for other tasks."""
-    from ...fleet.data import known_examples
+def require_parity(config: RunConfig, name: str) -> None:
+    """Raise ConfigError for other tasks than parity."""
     from ...tasks.parity import Parity
 
-    if type(bout.config.task) is not Parity:
-        raise ConfigError("rivals", f"{name} solves task parity only, not {bout.config.task.kind}")
+    if type(config.task) is not Parity:
+        raise ConfigError("rivals", f"{name} solves task parity only, not {config.task.kind}")
+
+
+def bits_of(bout: Bout, name: str) -> tuple[Examples, Examples]:
+    """Training and validation examples of a parity task."""
+    from ...fleet.data import known_examples
+
+    require_parity(bout.config, name)
     seed = bout.config.seed_for("data")
     train, validation, _ = known_examples(bout.config, bout.config.task.split(seed).train)
     assert validation is not None

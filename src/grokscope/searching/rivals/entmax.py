@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ...errors import ConfigError
 from ...models.parts.attention.entmax import Entmax
 from ...models.transformer import Transformer
 from .base import Bout, Outcome, Rival, outcome_of, rivals, trained
+
+if TYPE_CHECKING:
+    from ...config import RunConfig
 
 
 @rivals.register("entmax")
@@ -15,10 +19,15 @@ from .base import Bout, Outcome, Rival, outcome_of, rivals, trained
 class EntmaxAttention(Rival):
     """One run without a prior whose attention is exactly 0 at most tokens."""
 
+    def check_config(self, config: RunConfig) -> None:
+        _with_entmax(config)
+
     def compete(self, bout: Bout) -> Outcome:
-        model = bout.config.model
-        if not isinstance(model, Transformer):
-            raise ConfigError("rivals", f"entmax needs a transformer, not {model.kind}")
-        config = replace(bout.config, model=replace(model, attention=Entmax()), epochs=bout.epochs)
-        (run,) = trained(bout, [config], "entmax")
+        (run,) = trained(bout, [replace(_with_entmax(bout.config), epochs=bout.epochs)], "entmax")
         return outcome_of("entmax", bout, run)
+
+
+def _with_entmax(config: RunConfig) -> RunConfig:
+    if not isinstance(config.model, Transformer):
+        raise ConfigError("rivals", f"entmax needs a transformer, not {config.model.kind}")
+    return replace(config, model=replace(config.model, attention=Entmax()))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
 from ..settings import LARGEST
-from .base import Bout, Outcome, Rival, bits_of, parity_outcome, rivals
+from .base import Bout, Outcome, Rival, bits_of, parity_outcome, require_parity, rivals
+
+if TYPE_CHECKING:
+    from ...config import RunConfig
 
 AT_ONCE = 20_000
 
@@ -17,6 +21,9 @@ AT_ONCE = 20_000
 @dataclass(frozen=True, kw_only=True)
 class Fourier(Rival):
     """The subset S with the largest |mean of y · Π_{j∈S} x_j| on the training examples, with signs for bits and labels."""
+
+    def check_config(self, config: RunConfig) -> None:
+        require_parity(config, "fourier")
 
     def compete(self, bout: Bout) -> Outcome:
         train, _ = bits_of(bout, "fourier")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,34 +11,45 @@ from ...errors import ConfigError
 from ...models.parts.attention.gates import Gated
 from ...models.parts.attention.softmax import Softmax
 from ...models.transformer import Transformer
-from .base import Bout, Outcome, best_of
+from .base import Bout, Outcome, Rival, best_of
 
 if TYPE_CHECKING:
+    from ...config import RunConfig
     from ...run import StoredRun
     from ..candidates import Units
 
-STRENGTHS = (0.001, 0.01, 0.1)
-"""Strengths λ of the penalty on open gates that are tried."""
 OPEN = 0.5
 """Gates above this are open, with k unknown."""
 
 
-def compete_gated(bout: Bout, kinds: Sequence[Gated]) -> Outcome:
-    """The best of several kinds of gated attention; the temperature is that of the run's own attention."""
-    name, model = kinds[0].kind, bout.config.model
-    if not isinstance(model, Transformer):
-        raise ConfigError("rivals", f"{name} needs a transformer, not {model.kind}")
-    if type(model.attention) is not Softmax:
-        raise ConfigError("rivals", f"{name} needs softmax attention, not {model.attention.kind}")
-    temperature = model.attention.temperature
-    choices = {
-        f"λ = {gated.strength:g}": replace(
-            bout.config, model=replace(model, attention=replace(gated, temperature=temperature))
-        )
-        for gated in kinds
-    }
-    outcome, run = best_of(name, bout, choices)
-    return outcome._replace(support=opened(run, bout.k))
+@dataclass(frozen=True, kw_only=True)
+class GatedRival(Rival):
+    """Base of rivals whose attention has gates; a subclass defines `attention`."""
+
+    strengths: tuple[float, ...] = (0.001, 0.01, 0.1)
+    """Strengths λ of the penalty on open gates that are tried."""
+
+    def attention(self, strength: float) -> Gated:
+        """The attention with this λ."""
+        raise NotImplementedError
+
+    def check_config(self, config: RunConfig) -> None:
+        self._choices(config)
+
+    def compete(self, bout: Bout) -> Outcome:
+        outcome, run = best_of(self.kind, bout, self._choices(bout.config))
+        return outcome._replace(support=opened(run, bout.k))
+
+    def _choices(self, config: RunConfig) -> dict[str, RunConfig]:
+        """A configuration for each λ; the temperature is that of the run's own attention."""
+        model = config.model
+        if not isinstance(model, Transformer):
+            raise ConfigError("rivals", f"{self.kind} needs a transformer, not {model.kind}")
+        if type(model.attention) is not Softmax:
+            raise ConfigError("rivals", f"{self.kind} needs softmax attention, not {model.attention.kind}")
+        temperature = model.attention.temperature
+        kinds = {s: replace(self.attention(s), temperature=temperature) for s in self.strengths}
+        return {f"λ = {s:g}": replace(config, model=replace(model, attention=own)) for s, own in kinds.items()}
 
 
 def opened(run: StoredRun, k: int | None) -> Units | None:

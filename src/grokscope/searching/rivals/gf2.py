@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
 from ...randomness import stream
 from ..candidates import Units
-from .base import Bout, Outcome, Rival, bits_of, parity_outcome, rivals
+from .base import Bout, Outcome, Rival, bits_of, parity_outcome, require_parity, rivals
+
+if TYPE_CHECKING:
+    from ...config import RunConfig
 
 
 @rivals.register("gf2")
@@ -19,6 +23,9 @@ class GF2(Rival):
 
     tries: int = 200
     """Random subsets that are solved where the whole system has no solution."""
+
+    def check_config(self, config: RunConfig) -> None:
+        require_parity(config, "gf2")
 
     def compete(self, bout: Bout) -> Outcome:
         train, _ = bits_of(bout, "gf2")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
 from ..settings import LARGEST
-from .base import Bout, Outcome, Rival, bits_of, parity_outcome, rivals
+from .base import Bout, Outcome, Rival, bits_of, parity_outcome, require_parity, rivals
+
+if TYPE_CHECKING:
+    from ...config import RunConfig
 
 MOST = 50_000
 """Most products; larger ones are left out, and the note says so."""
@@ -23,6 +27,9 @@ class Lasso(Rival):
 
     penalties: tuple[float, ...] = (0.5, 0.2, 0.1, 0.05)
     """λ as fractions of the smallest λ at which every coefficient is 0."""
+
+    def check_config(self, config: RunConfig) -> None:
+        require_parity(config, "lasso")
 
     def compete(self, bout: Bout) -> Outcome:
         train, validation = bits_of(bout, "lasso")
