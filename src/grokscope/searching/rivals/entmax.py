@@ -20,7 +20,7 @@ class EntmaxAttention(Rival):
     """One run without a prior whose attention is exactly 0 at most tokens."""
 
     def check_config(self, config: RunConfig) -> None:
-        _with_entmax(config)
+        _with_entmax(config).check()
 
     def compete(self, bout: Bout) -> Outcome:
         (run,) = trained(bout, [replace(_with_entmax(bout.config), epochs=bout.epochs)], "entmax")

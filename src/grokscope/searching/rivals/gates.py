@@ -34,7 +34,8 @@ class GatedRival(Rival):
         raise NotImplementedError
 
     def check_config(self, config: RunConfig) -> None:
-        self._choices(config)
+        for choice in self._choices(config).values():
+            choice.check()
 
     def compete(self, bout: Bout) -> Outcome:
         outcome, run = best_of(self.kind, bout, self._choices(bout.config))
