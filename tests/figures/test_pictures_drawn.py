@@ -44,6 +44,15 @@ def legend(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
+def test_accuracy_marks_where_runs_branched(runs):
+    assert "branch" not in legend(figures.accuracy_and_divergence(runs))
+    branches = [replace(run, branched=100) if run.arm == "oracle" else run for run in runs]
+    figure = figures.accuracy_and_divergence(branches)
+    assert [line.get_xdata()[0] for line in marks(figure, "branched")] == [100, 100]
+    assert marks(figure, "branched")[0].axes.get_title(loc="left") == "oracle"
+    assert "branch" in legend(figure)
+
+
 def test_accuracy_has_two_rows_of_panels_that_share_scales(runs):
     figure = figures.accuracy_and_divergence(runs)
     assert len(figure.axes) == 6

@@ -231,6 +231,7 @@ def curves_from(results: Results) -> list[RunCurves]:
             phases=phases.borders,
             t_mem=phases.t_mem,
             t_grok=phases.t_grok,
+            branched=None if (after := _whole(row.get("epochs_after"))) is None else int(row["epoch"]) - after,
             criterion=criterion,
             status=row.get("status", ""),
         )

@@ -54,12 +54,14 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
                 )
         for row, ax in enumerate(axes[:, arm]):
             shade_phases(ax, middle(members), strip=row == 0)
+            mark_time(ax, members, "branched")
             mark_time(ax, members, "t_grok", seeds=row == 0)
     if divergence:
         log_values(axes[1, 0])
     entries = [
         (Line2D([], [], color=TRAIN_COLOUR, ls=TRAIN_DASHES, lw=1.2), "train accuracy"),
         (arm_handle(colours.values()), "test accuracy" + (", D" if divergence else "")),
+        *time_entries(runs, "branched", "branch"),
         *time_entries(runs, "t_grok", "grokking", seeds=True),
     ]
     legend(figure, [*entries, *phase_entries(names)])

@@ -35,6 +35,8 @@ class RunCurves:
     """Epoch of memorisation; None = not by the last epoch."""
     t_grok: int | None = None
     """Epoch of grokking; None = not by the last epoch (censored)."""
+    branched: int | None = None
+    """Epoch at which it branched from another run, whose rows come before; None for a run with a start of its own."""
     criterion: str = ""
     """What t_grok is, e.g. test accuracy ≥ 99 %, held 100 epochs; empty where that is not known."""
     status: str = ""

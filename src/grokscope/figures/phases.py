@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from .data import RunCurves, middle
 from .style import PHASE_COLOURS, SMALL
 
-TIME_LINES = {"t_mem": ":", "t_grok": "--"}
+TIME_LINES = {"t_mem": ":", "t_grok": "--", "branched": "-."}
 
 
 PHASES = ("memorisation", "plateau", "resurgence", "grokking")
@@ -55,7 +55,7 @@ def phase_entries(names: Sequence[str]) -> list[tuple[Patch, str]]:
 
 
 def mark_time(ax: Axes, runs: Sequence[RunCurves], time: str, *, seeds: bool = False) -> None:
-    """A vertical line at `time` (t_mem or t_grok) of the arm's middle run; with `seeds` a tick mark for every run."""
+    """A vertical line at `time` (t_mem, t_grok or branched) of the arm's middle run; with `seeds` a tick mark for every run."""
     at = getattr(middle(runs), time)
     if at:
         ax.axvline(at, color="black", lw=0.8, ls=TIME_LINES[time], zorder=2.5, gid=time)

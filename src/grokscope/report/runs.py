@@ -239,6 +239,7 @@ def _curves(
                 phases=phases.borders,
                 t_mem=phases.t_mem,
                 t_grok=phases.t_grok,
+                branched=run.manifest.get("parent", {}).get("epoch"),
                 criterion=criterion.describe(),
                 status=run.status,
                 positions=positions,
