@@ -358,3 +358,11 @@ def test_parts_of_the_transformer_are_listed_with_the_setting_that_chooses_them(
     assert "rotary\n" in run("list", "positions")[1]
     code, _, err = run("list", "attention")
     assert (code, err) == (2, "list: unknown component 'attention'. Did you mean attentions?\n")
+
+
+def test_triton_reports_no_leaks_at_the_end():
+    """It would, if the last garbage collection of the process were skipped for it as it is for others."""
+    pytest.importorskip("triton")
+    code = "import sys, triton; sys.argv = ['grokscope', '--version']; from grokscope.cli import main; main()"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -26,10 +26,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command. An error that a user can correct is one line on stderr and exit code 2; an error in a file of the user's
     own is three lines: the place, the line of code, the error. Output that cannot be written is one line and exit code 1.
     GROKSCOPE_TRACEBACK=1 shows whole tracebacks instead."""
-    if (
-        arguments is None
-    ):  # the process ends with the command: a last search for garbage would take as long as importing PyTorch
-        atexit.register(gc.freeze)
+    if arguments is None:  # the process ends with the command
+        atexit.register(_skip_last_collection)
     words = sys.argv[1:] if arguments is None else arguments
     register(COMMANDS if COMPLETE in os.environ else words)
     try:
@@ -56,6 +54,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             raise
         sys.exit(_complain("\n".join(lines), error))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _skip_last_collection() -> None:
+    """Spare the interpreter its last search for garbage, which takes as long as importing PyTorch. Not where Triton is loaded: it
+    would report what was not collected as leaks."""
+    if "triton" not in sys.modules:
+        gc.freeze()
 
 
 def _discard_output() -> None:
