@@ -151,6 +151,18 @@ def test_neighbours_stay_apart_and_training_moves_the_weights(component, kind):
     assert all(value == value for values in table.values() for value in values), "a measure is NaN"
 
 
+@pytest.mark.parametrize(("component", "kind"), EVERY)
+def test_a_run_continues_from_what_a_lane_saves(component, kind):
+    """Weights, state of optimizer and filter, mask: with the same bits, in another lane beside another run."""
+    config, neighbour, other = (replace(config_with(component, kind), seed=seed) for seed in (0, 1, 2))
+    straight, first = trained([config, neighbour], epochs=8), trained([neighbour, config], epochs=5)
+    second = trained([other, neighbour], epochs=0)
+    second.load(0, config.check(), lane_data(config), saved=first.unload(1))
+    for _ in range(3):
+        second.train_epoch()
+    assert torch.equal(second.flat[0], straight.flat[0])
+
+
 @pytest.mark.parametrize("kind", list(COMPONENTS["optim"].entries()))
 @pytest.mark.parametrize("filter", list(COMPONENTS["filter"].entries()))
 def test_pruned_weights_stay_zero(kind, filter):

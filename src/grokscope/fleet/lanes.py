@@ -95,7 +95,7 @@ class Lanes:
             saved |= {f"mask/{name}": lives for name, lives in start.mask.items()}
             saved = at_branch(config, saved)
         for prefix, tensor in self._vectors():  # each vector in one transfer
-            vector = torch.zeros(self.layout.size, dtype=tensor.dtype)
+            vector = torch.zeros(tensor.shape[1:], dtype=tensor.dtype)  # a window of gradients has an axis more
             for name, part in self.layout.cut(vector).items():
                 if f"{prefix}/{name}" in saved:
                     part.copy_(saved[f"{prefix}/{name}"])
