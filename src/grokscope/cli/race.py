@@ -45,7 +45,7 @@ def race(
         bool, typer.Option("--full/--quick", help="64 draws and 20 seeds (for a GPU), or a size for two cores.")
     ] = False,
     draws: Annotated[
-        int | None, typer.Option("--draws", help="Draws per method; 64 at full size, 4 at quick size.")
+        int | None, typer.Option("--draws", help="Draws per method; 64 at full size, 2 at quick size.")
     ] = None,
     seeds: Annotated[
         int | None, typer.Option("--seeds", help="Fresh seeds per method; 20 at full size, 2 at quick size.")

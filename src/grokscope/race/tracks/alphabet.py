@@ -14,7 +14,7 @@ QUICK: dict[str, Any] = {
     "model.d": 32,
     "model.d_mlp": 64,
     "log.every": 10,
-    "epochs": 200,
+    "epochs": 120,
 }
 
 

@@ -34,7 +34,7 @@ class Sizes(NamedTuple):
     """Fresh seeds that the chosen settings are scored on."""
 
 
-SIZES: dict[Scale, Sizes] = {"full": Sizes(64, 4, 4, 20), "quick": Sizes(4, 1, 2, 2)}
+SIZES: dict[Scale, Sizes] = {"full": Sizes(64, 4, 4, 20), "quick": Sizes(2, 1, 2, 2)}
 
 OPTIM = AdamW(beta2=0.98, clip=0.0)
 """Where a method does not say otherwise: (0.9, 0.98) as in most of the field, ten epochs of warm-up, no clipping."""

@@ -23,5 +23,5 @@ class MLP(Track):
         "task.train_fraction": 0.85,
         "model.width": 64,
         "log.every": 10,
-        "epochs": 200,
+        "epochs": 120,
     }

@@ -27,5 +27,5 @@ class Multiplication(Track):
         "model.d_mlp": 64,
         "batch_size": 128,
         "log.every": 2,
-        "epochs": 30,
+        "epochs": 16,
     }

@@ -24,5 +24,5 @@ class OneLayer(Track):
         "model.d": 32,
         "model.d_mlp": 64,
         "log.every": 10,
-        "epochs": 200,
+        "epochs": 120,
     }
