@@ -1,5 +1,6 @@
 """What the display counts and draws, over all fleets."""
 
+import io
 from dataclasses import replace
 
 import pytest
@@ -53,6 +54,19 @@ def test_lanes_of_all_fleets_are_counted(tiny):
     display.update([lane(configs[2], 20, 8.0, test_accuracy=0.126)], 3)
     expected = "1 of 6 runs finished, 2 training, 3 waiting, epoch 20, best test accuracy 12.6%, at most "
     assert display._line(3).startswith(expected)
+
+
+def test_the_last_frame_has_updates_that_came_too_soon_after_another(tiny):
+    configs = [replace(tiny, seed=seed, epochs=100) for seed in range(2)]
+    out = io.StringIO()
+    console = Console(file=out, width=80, height=24, force_terminal=True, color_system=None, legacy_windows=False)
+    with Display(configs, console=console, every=float("inf")) as display:
+        display.update([lane(configs[0], 50, 10.0, **ROW)], 1)
+        first = out.getvalue()
+        display.update([lane(configs[1], 20, 8.0, **ROW)], 0)
+        assert out.getvalue() == first
+    assert "seed 0" in first and "seed 1" not in first
+    assert "seed 1" in out.getvalue()
 
 
 def test_accuracy_of_regression_is_called_r_squared(tiny):

@@ -47,6 +47,8 @@ class Display:
         self.begin = time.monotonic()
         self.last = -math.inf if on_screen else self.begin
         """When it was last drawn; a terminal shows the first evaluation at once."""
+        self.waiting = 0
+        """Runs that have not begun, at the last update."""
         self.lanes: dict[str, Lane] = {}
         self.finished: dict[str, None] = {}
         """Ids of the lanes that no longer train, in the order in which they ended."""
@@ -59,11 +61,14 @@ class Display:
 
     def __exit__(self, *_: object) -> None:
         if self.live:
-            # stopping draws the table once more: one that cannot be drawn must not hide the results
+            # the last updates may have come too soon after a frame; a table that cannot be drawn must not hide the results
+            with suppress(Exception):
+                self.live.update(self._table(self.waiting))
             with suppress(Exception):
                 self.live.stop()
 
     def update(self, lanes: list[Lane], waiting: int) -> None:
+        self.waiting = waiting
         for lane in lanes:
             config = lane.job.config
             self.lanes[config.id] = lane

@@ -200,6 +200,10 @@ def to_file(figure: Figure, kind: str, **how: Any) -> bytes:
         if (places := figure.get_layout_engine()) is not None:
             places.execute(figure)
             figure.set_layout_engine(None)
+            # the solver's last digits are not the same every time, and clip paths are named after them
+            for ax in figure.axes:
+                left, bottom, width, height = (round(number, 6) for number in ax.get_position(original=True).bounds)
+                ax.set_position((left, bottom, width, height))
         figure.savefig(buffer, format=kind, **how)
     return buffer.getvalue()
 

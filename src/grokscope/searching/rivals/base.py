@@ -110,19 +110,20 @@ def best_of(name: str, bout: Bout, choices: Mapping[str, RunConfig]) -> tuple[Ou
     """
     epochs = max(1, bout.epochs // len(choices))
     runs = trained(bout, [replace(config, epochs=epochs) for config in choices.values()], name)
-    place = max(range(len(runs)), key=lambda at: _validated(runs[at]))
-    found, steps = outcome_of(name, bout, runs[place]), bout.config.steps_per_epoch
-    reached = None if found.generalised is None else found.generalised // steps
-    spent = [sum(min(run.info.epoch, epoch) for run in runs) for epoch in (epochs, reached or 0)]
-    note = f"{list(choices)[place]}, best of {len(choices)}" if len(choices) > 1 else next(iter(choices))
-    return (
-        found._replace(
-            run_steps=spent[0] * steps,
-            generalised=None if reached is None else spent[1] * steps,
-            note=f"{note}, diverged" if runs[place].diverged else note,
-        ),
-        runs[place],
+    best = max(range(len(runs)), key=lambda at: _validated(runs[at]))
+    found, steps = outcome_of(name, bout, runs[best]), bout.config.steps_per_epoch
+
+    def spent(until: int) -> int:
+        """Run-steps of all choices up to an epoch."""
+        return steps * sum(min(run.info.epoch, until) for run in runs)
+
+    note = f"{list(choices)[best]}, best of {len(choices)}" if len(choices) > 1 else next(iter(choices))
+    outcome = found._replace(
+        run_steps=spent(epochs),
+        generalised=None if found.generalised is None else spent(found.generalised // steps),
+        note=f"{note}, diverged" if runs[best].diverged else note,
     )
+    return outcome, runs[best]
 
 
 def _validated(run: StoredRun) -> float:
