@@ -293,6 +293,12 @@ def test_an_effect_names_its_arm_apart_from_its_numbers():
     assert [(effect.name, effect.of) for effect in ratios] == [("time ratio", "slow")]
 
 
+def test_what_is_no_time_is_not_called_one():
+    norms = TIMES._replace(runs=TIMES.runs.assign(norm=2.0))
+    for kind in (Alike, Differ):
+        assert kind(("fast", "slow"), clock=of_column("norm"))(norms).cases[0].effects[0].name == "ratio"
+
+
 def test_a_case_about_a_range_has_the_range_as_data():
     made = results_of(a=FAST, b=SLOW)
     made = made._replace(runs=made.runs.assign(x=0.5))

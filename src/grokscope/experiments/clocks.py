@@ -33,6 +33,8 @@ class Clock:
     show: Callable[[float], str] = field(default="{:,.0f}".format, compare=False, repr=False)
     name: str = field(default="", compare=False)
     """In words; empty takes the column's name."""
+    ratio: str = field(default="time ratio", compare=False, repr=False)
+    """What two arms are compared by, in words."""
     plus: str = ""
     minus: str = ""
     per: str = ""
@@ -107,9 +109,15 @@ TAU_95 = Clock(
     over="t_mem_first_95",
     show="{:,.2f}".format,
     name="τ_grok = t_gen/t_mem, first crossings of 95 %",
+    ratio="ratio of τ_grok",
 )
 TAU_99 = Clock(
-    "t_first_99", end="", over="t_mem_first_99", show="{:,.2f}".format, name="t_grok/t_mem, first crossings of 99 %"
+    "t_first_99",
+    end="",
+    over="t_mem_first_99",
+    show="{:,.2f}".format,
+    name="t_grok/t_mem, first crossings of 99 %",
+    ratio="ratio of t_grok/t_mem",
 )
 WAIT_99 = Clock("t_first_99", minus="t_mem_first_99", name="t_grok − t_mem, first crossings of 99 %")
 WAIT_95 = Clock("t_first_95", minus="t_mem_first_95", name="t_gen − t_mem, first crossings of 95 %")
@@ -129,7 +137,7 @@ def with_origins(clock: Clock) -> Clock:
 
 def of_column(column: str, name: str = "", show: Callable[[float], str] = "{:.3g}".format) -> Clock:
     """Any positive column as a clock: "sooner" is lower, and a run without a value counts as largest."""
-    return Clock(column, end="", show=show, name=name or column)
+    return Clock(column, end="", show=show, name=name or column, ratio="ratio")
 
 
 def times(runs: pd.DataFrame, arm: str, clock: Clock) -> Sample:

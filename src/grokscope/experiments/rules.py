@@ -49,9 +49,9 @@ FEWEST = 6
 # ── times of two arms ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _two_parts(arm: Sample, other: Sample) -> tuple[Effect, Effect]:
+def _two_parts(arm: Sample, other: Sample, clock: Clock) -> tuple[Effect, Effect]:
     """Ratio of times given that both reached, and difference of the shares that reach."""
-    ratio = Effect("time ratio", *time_ratio(arm, other)[:3])
+    ratio = Effect(clock.ratio, *time_ratio(arm, other)[:3])
     only, not_only = int((arm.grokked & ~other.grokked).sum()), int((other.grokked & ~arm.grokked).sum())
     count = len(arm.time)
     ends = paired_difference(only, not_only, count)
@@ -64,9 +64,10 @@ def _both(arm: Sample, other: Sample) -> float:
     return power.spread_of(np.log(arm.time[both]) - np.log(other.time[both]))
 
 
-def _ratios(arms: Sequence[str], samples: Sequence[Sample]) -> list[Effect]:
+def _ratios(arms: Sequence[str], samples: Sequence[Sample], clock: Clock) -> list[Effect]:
     """Ratios of the times of all arms to those of the first."""
-    return [_two_parts(own, samples[0])[0]._replace(of=arm) for arm, own in zip(arms[1:], samples[1:], strict=True)]
+    first, *others = samples
+    return [_two_parts(own, first, clock)[0]._replace(of=arm) for arm, own in zip(arms[1:], others, strict=True)]
 
 
 def _say(results: Results, arms: Iterable[str], clock: Clock) -> str:
@@ -97,7 +98,7 @@ class Sooner(Rule):
 
     def cases(self, results: Results) -> list[Case]:
         arm, other = paired(results.runs, (self.arm, self.other), self.clock)
-        ratio, share = _two_parts(arm, other)
+        ratio, share = _two_parts(arm, other, self.clock)
         p_for, p_against = float(p_sooner(arm, other)), float(p_later(arm, other, self.margin))
         sooner = p_for <= p_against
         split = (share.high < 0 or ratio.low > 1) if sooner else (share.low > 0 or ratio.high < 1 / self.margin)
@@ -128,7 +129,7 @@ class NoLater(Rule):
         found = Case(
             p_for=float(p_ratio_below(arm, other, self.slack)),
             p_against=float(p_later(arm, other, 1 / self.slack)),
-            effects=_two_parts(arm, other),
+            effects=_two_parts(arm, other, self.clock),
             measured=_say(results, (self.arm, self.other), self.clock),
             test=f"{PAIRED} against a ratio of {self.slack:g}, {self.clock}",
             seeds=len(arm.time),
@@ -156,7 +157,7 @@ class Alike(Rule):
         found = Case(
             p_for=max(within),
             p_against=min(1.0, 2 * len(others) * min(outside)),
-            effects=_ratios(self.arms, (first, *others)),
+            effects=_ratios(self.arms, (first, *others), self.clock),
             measured=_say(results, self.arms, self.clock),
             test=f"two one-sided tests, {PAIRED}, ratios within {1 / self.slack:.2g} to {self.slack:g}, {self.clock}",
             seeds=len(first.time),
@@ -182,7 +183,7 @@ class Differ(Rule):
         found = Case(
             p_for=p_differ(own) / 2,
             p_against=max(p_alike(one, two, self.slack) for one, two in pairs),
-            effects=_ratios(self.arms, own),
+            effects=_ratios(self.arms, own, self.clock),
             measured=_say(results, self.arms, self.clock),
             test=f"permutation of Prentice–Wilcoxon scores within seeds, {self.clock}",
             seeds=seeds,
@@ -219,7 +220,7 @@ class Fastest(Rule):
         rules = [Sooner(best[self.family], arm, self.clock, self.margin) for arm in rivals.values()]
         cases = [case for rule in rules for case in rule.cases(compared)]
         ratios = [
-            case.effects[0]._replace(name=f"time ratio to {name}", of="" if arm == name else arm)
+            case.effects[0]._replace(name=f"{self.clock.ratio} to {name}", of="" if arm == name else arm)
             for (name, arm), case in zip(rivals.items(), cases, strict=True)
         ]
         found = replace(
