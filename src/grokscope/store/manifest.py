@@ -8,6 +8,7 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,8 +108,14 @@ def git_commit(folder: Path) -> str | None:
         return None
 
 
-@functools.cache
 def _version(package: str) -> str | None:
+    """As the loaded package says, with its build (2.13.0+cu130), which the metadata of an installed one may leave out."""
+    loaded = getattr(sys.modules.get(package), "__version__", None)
+    return str(loaded) if isinstance(loaded, str) else _installed(package)
+
+
+@functools.cache
+def _installed(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
