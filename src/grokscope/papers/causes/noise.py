@@ -58,6 +58,7 @@ experiment(
     seeds=20,
     parts=list(DIAL),
     quick=QUICK,
+    quick_seeds=2,
     quick_arms=quick_arms(ARMS),
     collected=COLLECTED,
     claims=[
