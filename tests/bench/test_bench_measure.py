@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from grokscope.bench import ceilings, fleet, measure, scaling
-from grokscope.bench.fleet import FleetLoop, out_of_memory, seconds_per_epoch
+from grokscope.bench.fleet import FleetLoop, fastest_window, out_of_memory, seconds_per_epoch
 from grokscope.bench.trace import Product, step_cost
 from grokscope.bench.verify import DifferentNetworkError
 from grokscope.config import Log, RunConfig
@@ -199,3 +199,15 @@ def test_any_network_can_be_timed(monkeypatch, other):
     config = replace(TINY, model=replace(TINY.model, **other), batch_size=4)
     result = measure.bench(config, [1], CPU, seconds=0.01)
     assert result["plain_loop"] == "nn.Module" and result["fleet"][0]["ratio"] > 0
+
+
+def test_a_short_measurement_ends_in_time(monkeypatch):
+    clock, calls = [0.0], []
+    monkeypatch.setattr("grokscope.bench.fleet.time.perf_counter", lambda: clock[0])
+
+    def call():
+        calls.append(1)
+        clock[0] += 0.001
+
+    assert fastest_window(call, 0.01, CPU) == pytest.approx(0.001)
+    assert len(calls) == 2 + 10  # two to know how long one takes

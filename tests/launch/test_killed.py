@@ -73,7 +73,7 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_killed_fleet_ends_with_the_same_bits(undisturbed, tmp_path, seed):
     """All runs take some 90 evaluations. A kill comes after 5 to 14 of them, and at most 4 later: in training or in a save."""
     moments = random.Random(seed)

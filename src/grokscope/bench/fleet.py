@@ -142,7 +142,7 @@ def _drain(queue: deque[tuple[Program, int]], work: Callable[[Program], object],
 
 def fastest_window(call: Callable[[], object], seconds: float, device: torch.device, window: float = 0.0) -> float:
     """Seconds of one call. Windows of WINDOW seconds (or `window`, or one call) are timed for `seconds`, and the fastest counts:
-    other work on the machine can only slow it down. Compared timings use windows of the same length."""
+    other work on the machine can only slow it down. Compared timings use windows of the same length, if there is time for one."""
 
     def spent(calls: int) -> float:
         begin = time.perf_counter()
@@ -153,7 +153,7 @@ def fastest_window(call: Callable[[], object], seconds: float, device: torch.dev
         return time.perf_counter() - begin
 
     spent(1)  # warm up
-    calls = max(1, round((window or WINDOW) / max(spent(1), 1e-6)))
+    calls = max(1, round(min(window or WINDOW, seconds) / max(spent(1), 1e-6)))
     best, left = math.inf, seconds
     while left > 0:
         taken = spent(calls)
