@@ -1,7 +1,7 @@
 """A SLURM cluster of one node: munged, slurmctld and slurmd as ordinary processes, with a configuration in a temporary folder.
 
 Nothing outside of that folder is read or written, and the processes end with the context. A requeued job waits for as long as
-a credential is valid (`cred_expire`), here 15 seconds.
+a credential is valid (`cred_expire`), here 30 seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SlurmctldHost={host}(127.0.0.1)
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.sock,cred_expire=15
+AuthInfo=socket={folder}/munge.sock,cred_expire=30
 CredType=cred/munge
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool

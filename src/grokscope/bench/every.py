@@ -17,8 +17,8 @@ from ..launch.plan import MOST_WORKERS, plan_workers
 from ..launch.scheduler import usable_cores
 from .ceilings import copy_rate, products_seconds
 from .entries import Entry, entries, origin_for
-from .fleet import FleetLoop, fastest_window, free, out_of_memory
-from .measure import Notify, Row, limit, machine, silent
+from .fleet import FleetLoop, free, out_of_memory
+from .measure import Notify, Row, limit, machine, silent, timed
 from .plain import PlainLoop
 from .report import rounded
 from .trace import step_cost
@@ -163,9 +163,9 @@ def _timed(config: RunConfig, lanes: int, device: torch.device, seconds: float, 
             ("plain", plain.step, plain.evaluate, 1),
             ("fleet", partial(loop.train, epochs), loop.evaluate, epochs * config.steps_per_epoch * lanes),
         ):
-            taken = fastest_window(step, seconds / rounds, device) / steps
-            looked = fastest_window(look, seconds / 4 / rounds, device) / (1 if name == "plain" else lanes)
-            for part, value in ((f"{name} step", taken), (f"{name} look", looked)):
+            taken, looked = timed(step, look, seconds / rounds, device)
+            per_run = looked / (1 if name == "plain" else lanes)
+            for part, value in ((f"{name} step", taken / steps), (f"{name} look", per_run)):
                 best[part] = min(value, best.get(part, value))
     how, label = loop.how, plain.label
     loop.close()

@@ -13,7 +13,7 @@ from ..config import RunConfig
 from ..ops.devices import device_name
 from .ceilings import copy_rate, products_seconds, square_rate
 from .entries import network_of
-from .fleet import FleetLoop, fastest_window, free, loaded, out_of_memory
+from .fleet import WINDOW, FleetLoop, fastest_window, free, loaded, out_of_memory
 from .plain import PlainLoop
 from .trace import Cost, Product, step_cost
 from .verify import check_same_network
@@ -165,8 +165,9 @@ def fleet_row(
 def timed(
     step: Callable[[], object], look: Callable[[], object], seconds: float, device: torch.device
 ) -> tuple[float, float]:
-    """Seconds of a step and of an evaluation."""
-    return fastest_window(step, seconds, device), fastest_window(look, seconds / 4, device)
+    """Seconds of a step and of an evaluation, which is timed for a quarter as long but for one window at least."""
+    least = min(WINDOW, seconds)
+    return fastest_window(step, seconds, device), fastest_window(look, max(seconds / 4, least), device)
 
 
 def with_rates(row: Row, config: RunConfig) -> Row:

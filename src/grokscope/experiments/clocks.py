@@ -103,22 +103,22 @@ def clock_at(threshold: float, clock: str = "first", split: str = "test") -> Clo
 FIRST_99, HELD_99, STABLE_99 = (clock_at(0.99, clock) for clock in CLOCKS)
 FIRST_95, HELD_95, STABLE_95 = (clock_at(0.95, clock) for clock in CLOCKS)
 MEMORISED_99, MEMORISED_95 = (clock_at(threshold, "first", "train") for threshold in THRESHOLDS)
-TAU_95 = Clock(
-    "t_first_95",
-    end="",
-    over="t_mem_first_95",
-    show="{:,.2f}".format,
-    name="τ_grok = t_gen/t_mem, first crossings of 95 %",
-    ratio="ratio of τ_grok",
-)
-TAU_99 = Clock(
-    "t_first_99",
-    end="",
-    over="t_mem_first_99",
-    show="{:,.2f}".format,
-    name="t_grok/t_mem, first crossings of 99 %",
-    ratio="ratio of t_grok/t_mem",
-)
+
+
+def _delay(threshold: float, name: str, symbol: str) -> Clock:
+    """Time of generalisation over that of memorisation, first crossings."""
+    return Clock(
+        column_of("first", threshold),
+        end="",
+        over=column_of("first", threshold, "train"),
+        show="{:,.2f}".format,
+        name=f"{name}, first crossings of {100 * threshold:g} %",
+        ratio=f"ratio of {symbol}",
+    )
+
+
+TAU_95 = _delay(0.95, "τ_grok = t_gen/t_mem", "τ_grok")
+TAU_99 = _delay(0.99, "t_grok/t_mem", "t_grok/t_mem")
 WAIT_99 = Clock("t_first_99", minus="t_mem_first_99", name="t_grok − t_mem, first crossings of 99 %")
 WAIT_95 = Clock("t_first_95", minus="t_mem_first_95", name="t_gen − t_mem, first crossings of 95 %")
 

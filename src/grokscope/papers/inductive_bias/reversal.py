@@ -56,7 +56,7 @@ class NoReversal(Rule):
             name=name,
             p_for=min(1.0, 2 * min(never_later, never_sooner)),
             p_against=min(1.0, count * turned),
-            effects=[Effect("time ratio", *time_ratio(*own)[:3], of=case) for case, own in samples.items()],
+            effects=[Effect(self.clock.ratio, *time_ratio(*own)[:3], of=case) for case, own in samples.items()],
             measured=" · ".join(say(results.runs, arm, self.clock) for pair in pairs.values() for arm in pair),
             test=f"{PAIRED}, in every case, {self.clock}",
             seeds=seeds,
