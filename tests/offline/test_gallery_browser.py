@@ -181,6 +181,7 @@ def test_a_phone(visit, page_file, scheme):
     assert card.evaluate(
         "one => [...one.querySelectorAll('td, th')].every(c => c.getBoundingClientRect().right <= 390)"
     )
+    expect(card.get_by_text("time ratio (95 % interval)")).to_be_visible()  # what the numbers are
     page.locator("details.contents summary").tap()
     page.get_by_role("link", name="Toy gt-toy").tap()
     expect(page.locator("section#gt-toy h3")).to_be_in_viewport()
