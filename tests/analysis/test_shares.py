@@ -47,6 +47,7 @@ def test_mean_and_median():
     assert median_interval(late)[0] == np.inf and median_tails(late, 7.5)[0] > 0.025
     assert median_interval(x[:5])[1:] == (-np.inf, np.inf)
     assert mean_tails(np.array([3.0, 3.0]), 2) == (0.0, 1.0)
+    assert mean_tails(np.array([3.0]), 2) == (1.0, 1.0)  # one value decides nothing
     assert mean_interval(np.array([0.1 + 0.2, 0.3, 0.3])) == pytest.approx((0.3, 0.3, 0.3))
 
 

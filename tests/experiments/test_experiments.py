@@ -122,11 +122,10 @@ def test_tickets_are_trained_after_the_runs_they_come_from():
 
 
 def test_thinning_keeps_the_ends_and_the_shape():
-    metrics = pd.DataFrame({"epoch": np.arange(0, 10_000, 25), "train_loss": 1.0, "norm_W_E": 2.0})
+    metrics = pd.DataFrame({"epoch": np.arange(0, 10_000, 25), "train_loss": 1.0})
     thinned = thin(metrics)
     assert len(thinned) <= 92
     assert (thinned["epoch"].iloc[0], thinned["epoch"].iloc[-1]) == (0, 9975)
-    assert "norm_W_E" not in thinned
     closer = thin(metrics, t_grok=8000)["epoch"]
     assert closer[(closer >= 4000) & (closer <= 8000)].diff().max() <= 175
 
@@ -179,6 +178,7 @@ def test_end_to_end_at_toy_size(tiny, tmp_path, monkeypatch):
     first, second = rulings(experiment, kept), rulings(experiment, again)
     assert json.loads(json.dumps(first)) == json.loads(json.dumps(second))
     assert [row["claim"] for row in first] == ["few", "none"]
+    assert first[0]["rule_code"].startswith("ShareAtMost(arm='q = 16', ")
     assert [row["verdict"] for row in first] == ["cannot be told", "not tested"]
     assert [run.seed for run in curves_from(again)] == [0, 1] * 3
     stems = draw([(experiment, again, folder)]).paths

@@ -11,7 +11,9 @@ Array = np.ndarray
 
 
 def mean_tails(values: Array, border: float) -> tuple[float, float]:
-    """One-sided p of "the mean lies above the border" and of "below" (Student)."""
+    """One-sided p of "the mean lies above the border" and of "below" (Student); of one value, 1."""
+    if len(values) < 2:
+        return 1.0, 1.0
     if _constant(values):
         return float(values[0] <= border), float(values[0] >= border)
     above, below = (float(ttest_1samp(values, border, alternative=side).pvalue) for side in ("greater", "less"))

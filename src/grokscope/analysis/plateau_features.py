@@ -20,6 +20,8 @@ COLUMNS = {
     "logit_variance": ("logit_variance", np.log),
 }
 """Features that are a metric, or its logarithm, at the epoch."""
+METRICS = (*dict.fromkeys(metric for metric, _ in COLUMNS.values()), "l1", "l2")
+"""Metrics that features are computed from."""
 
 
 def features_at(metrics: pd.DataFrame, t_mem: float, epoch: float) -> dict[str, float]:

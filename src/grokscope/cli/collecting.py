@@ -47,7 +47,7 @@ def collected(experiment: Experiment, scale: Scale, arms: Iterable[str], own: li
 
     names, runs = [arm for arm, _ in own], [run for _, run in own]
     lost = [arm for arm in dict.fromkeys(arms) if arm not in names]
-    table, curves = run_rows(runs, names, DEFAULT, experiment.thresholds, experiment.collected)
+    table, curves = run_rows(runs, names, DEFAULT, experiment.thresholds, experiment.collected, experiment.curves)
     about = {
         "experiment": experiment.name,
         "scale": scale,

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..analysis import DEFAULT, FIRST_TOUCH, Criterion, Phases, find_phases, run_times, times_of
 from ..analysis.times import ClockName, stable_time
-from ..config import read_stored
+from ..config import RunConfig, read_stored
 from ..config.references import origins
 from ..errors import StoreError
 from ..figures import RunCurves
@@ -35,8 +35,9 @@ CLOSER = 30
 """Further rows between half the time of grokking and the time itself, spaced evenly: a short rise should not be missed."""
 BITS = 13
 """Low bits of float32 that are cut off: what is left is good to 0.05 %, and packs three times as well."""
-DROPPED = ("seconds", "seconds_per_step", "norm_", "prior_loss")
-"""Columns that neither a picture nor a claim of an experiment needs."""
+STORED = ("epoch", "train_accuracy", "test_accuracy", "train_loss", "test_loss", "D", "mlp_norm")
+"""Metrics whose curves every experiment stores. An experiment names further ones in `curves`: all of them would fill four times as
+much space, and few are looked at."""
 
 TOUCHED: tuple[ClockName, ...] = ("first", "held")
 
@@ -50,13 +51,15 @@ def run_rows(
     criterion: Criterion = DEFAULT,
     thresholds: Sequence[float] = (),
     collected: Sequence[str] = (),
+    curves: Sequence[str] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table of runs and the thinned curves.
 
     thresholds   accuracies at which the clocks are taken besides 99 % and 95 %
     collected    registered numbers that become columns as well; see `collected.py`
+    curves       metrics whose curves are kept besides those of STORED; None keeps all
     """
-    rows, curves = [], []
+    rows, thinned = [], []
     by_id = {run.id: run for run in runs}
     for run, arm in zip(runs, arms, strict=True):
         metrics = read_metrics(run).to_pandas()
@@ -65,10 +68,15 @@ def run_rows(
         row |= {"epochs_before": origin_epochs(run, by_id)}
         row |= collect_named(tuple(collected), Finished(run, metrics, by_id))
         rows.append(row)
-        curves.append(thin(metrics, row["t_grok"]).assign(run=run.id))
+        own = metrics if curves is None else metrics[[name for name in metrics if name in (*STORED, *curves)]]
+        thinned.append(thin(own, row["t_grok"]).assign(run=run.id))
     table = pd.DataFrame(rows)
-    keep = [name for name in table if "." not in name or table[name].astype(str).nunique() > 1]
-    return _plain(table[keep]), pd.concat(curves, ignore_index=True)
+    usual = flatten(RunConfig().to_dict())
+    # a setting that no run changes is left out: a rule that does not find one takes its default
+    keep = [
+        name for name in table if "." not in name or {str(value) for value in table[name]} != {str(usual.get(name))}
+    ]
+    return _plain(table[keep]), pd.concat(thinned, ignore_index=True)
 
 
 @few_threads()
@@ -196,7 +204,7 @@ def fall_time(metrics: pd.DataFrame) -> int | None:
 
 def thin(metrics: pd.DataFrame, t_grok: int | None = None) -> pd.DataFrame:
     """At most POINTS rows, evenly spaced in log epoch, with the first and the last, and CLOSER more before grokking; float32."""
-    kept = metrics[[name for name in metrics if not name.startswith(DROPPED)]]
+    kept = metrics
     if len(kept) > POINTS:
         wanted = np.geomspace(1, kept["epoch"].iloc[-1], POINTS)
         if t_grok is not None:
@@ -260,9 +268,12 @@ def _known(value: Any) -> float | None:
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """Columns that Parquet can hold: mixed ones become words."""
+    """Columns that Parquet can hold: mixed ones and lists become words."""
     for name in table:
-        if table[name].dtype == object and table[name].map(type).nunique() > 1 and not table[name].map(_number).all():
+        if table[name].dtype != object:
+            continue
+        types = set(table[name].map(type))
+        if list in types or (len(types) > 1 and not table[name].map(_number).all()):
             table[name] = table[name].astype(str)
     return table.infer_objects()
 

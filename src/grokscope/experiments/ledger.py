@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +23,8 @@ from .frozen import RULES, rule_hash, rule_hashes
 
 NEEDED = ("run", "arm", "seed", "t_first_99", "t_stable_95")
 """Columns without which stored results are older than the rules."""
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""Where a function lies in memory."""
 STALE = "stale: the rule is not the one that was frozen before these runs; to be run again"
 
 
@@ -126,7 +129,7 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
                 "test": ruling.test,
                 "measured": f"{ruling.measured}\n{note}" if note and note not in ruling.measured else ruling.measured,
                 "rule": claim.text,
-                "rule_code": repr(claim.rule),
+                "rule_code": ADDRESS.sub("", repr(claim.rule)),
                 "rule_hash": rule_hash(claim),
                 "stale": old,
                 "settings": experiment.settings,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ...analysis import plateau_features
 from ...experiments.base import Arms, Claim, experiment
 from ...experiments.clocks import FIRST_99
 from ...experiments.columns import column
@@ -101,5 +102,6 @@ experiment(
             of="ours",
         ),
     ],
+    curves=plateau_features.METRICS,
     pictures={"times": "times"},
 )

@@ -57,6 +57,7 @@ experiment(
         ),
     ],
     collected=("fourier_start",),
+    curves=("fourier_entropy_in", "fourier_entropy_out"),
     pictures={"entropy": "gt-fourier", "masks": "gt-mask-periods"},
     probes=("masks", "mask-entropy"),
 )

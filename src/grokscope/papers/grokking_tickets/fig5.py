@@ -110,5 +110,6 @@ experiment(
         ),
     ],
     collected=("l1_end", "l2_end"),
+    curves=("l1", "l2"),
     pictures={"norms": only(list(ENDED), norms_over_time)},
 )

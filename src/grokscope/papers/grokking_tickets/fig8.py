@@ -37,6 +37,7 @@ experiment(
         ),
     ],
     collected=("fourier_early", "fourier_end"),
+    curves=("fourier_entropy_in", "fourier_entropy_out"),
     pictures={"entropy": "gt-fourier", "weights": "gt-neurons", "spectra": "gt-spectra", "progress": "gt-progress"},
     probes=("neurons", "progress"),
 )

@@ -70,6 +70,7 @@ experiment(
             "below 50 %; all runs, bootstrap over seeds.",
         ),
     ],
+    curves=("entropy",),
     pictures={
         "times": "times",
         "entropy-and-shortcuts": partial(shortcuts, arms=PLACEMENTS),

@@ -93,6 +93,7 @@ experiment(
             text="Rank correlation with the first crossing of 99 % over all runs, bootstrap over seeds.",
         ),
     ],
+    curves=("entropy",),
     pictures={"input-norm": "ib-input-norm"},
     probes=("input-norm",),
 )

@@ -24,6 +24,9 @@ PRIOR: Arms = {"no prior": {"prior.beta": 0.0}, "oracle": {"prior.beta": 0.3}}
 LITERAL: Arms = {name: REGIMES[name] for name in ("constant distractors", "q = 16")}
 """The literal reading of §3.1 ("padding"), and the regime in which attention is a bottleneck that training removes."""
 
+GRADIENT = ("grad_M", "grad_logit", "bound", "bound_paper", "bound_ratio")
+"""Metrics of the gradient on attention and its bound."""
+
 QUICK = {
     "task.p": 37,
     "task.train_fraction": 0.7,

@@ -41,5 +41,6 @@ experiment(
             rule=InEach({arm: WithinRange("change of the entropy", arm, 0.0, math.log(5)) for arm in ARMS}),
         ),
     ],
+    curves=("entropy", "logit_variance"),
     pictures={"smoothing": "si-smoothing"},
 )

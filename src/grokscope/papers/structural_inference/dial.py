@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...analysis import plateau_features
 from ...experiments.base import Arms, Claim, crossed, experiment, kept
 from ...experiments.rules import Correlated, InEach, Sooner
 from .common import DIFFERS, PAPER, PRIOR, QUICK
@@ -43,5 +44,6 @@ experiment(
             of="ours",
         ),
     ],
+    curves=plateau_features.METRICS,
     pictures={"times": "times", "dial": "si-dial", "memorisation": "si-dial-divergence"},
 )

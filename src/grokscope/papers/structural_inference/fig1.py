@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...experiments.base import Claim, experiment, kept
 from ...experiments.regimes import REGIMES
 from ...experiments.rules import InEach, ShareAtLeast, WithinRange
-from .common import DIFFERS, PAPER, QUICK
+from .common import DIFFERS, GRADIENT, PAPER, QUICK
 
 ARMS = list(REGIMES)
 
@@ -41,5 +41,6 @@ experiment(
             rule=InEach({arm: ShareAtLeast(arm, 0.8, column="attention gradient returned") for arm in ARMS}),
         ),
     ],
+    curves=GRADIENT,
     pictures={"accuracy": "accuracy", "gradient": "gradient"},
 )

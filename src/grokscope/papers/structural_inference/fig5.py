@@ -14,7 +14,7 @@ from ...experiments.base import Case, Claim, Effect, Verdict, experiment
 from ...experiments.columns import values
 from ...experiments.regimes import by_regime, quick_regime
 from ...experiments.rules import Custom, InEach, WithinRange
-from .common import DIFFERS, PAPER, PRIOR, QUICK
+from .common import DIFFERS, GRADIENT, PAPER, PRIOR, QUICK
 
 if TYPE_CHECKING:
     from ...store.results import Results
@@ -86,5 +86,6 @@ experiment(
             ),
         ),
     ],
+    curves=GRADIENT,
     pictures={"gradient": "gradient"},
 )

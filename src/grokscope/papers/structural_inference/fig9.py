@@ -81,5 +81,6 @@ experiment(
             ),
         ),
     ],
+    curves=("mass_mean", "mass_best_head"),
     pictures={"accuracy": "accuracy", "times": "times"},
 )

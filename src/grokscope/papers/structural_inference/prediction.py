@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...analysis import plateau_features
 from ...experiments.base import Claim, experiment
 from ...experiments.clocks import FIRST_99
 from ...experiments.rules import Correlated, InEach
@@ -50,5 +51,6 @@ experiment(
             rule=related("mlp_norm_mem"),
         ),
     ],
+    curves=plateau_features.METRICS,
     pictures={"times": "times", "divergence": "si-prediction"},
 )

@@ -68,8 +68,10 @@ def loss_before_grokking(runs: Sequence[RunCurves]) -> Figure:
 
 
 def _ratio(run: RunCurves) -> tuple[Values, Values]:
-    """Epochs over t_grok from EARLIEST on, and the loss over its lowest value between t_mem and t_grok."""
+    """Epochs over t_grok from EARLIEST on, and the loss over its lowest value between t_mem and t_grok. A loss of zero, below what
+    float32 can tell from it, is left out."""
     epochs, loss = run.series("train_loss")
+    loss = np.where(loss > 0, loss, np.nan)
     assert run.t_grok is not None and run.t_mem is not None
     between = (epochs >= run.t_mem) & (epochs <= run.t_grok)
     lowest = np.nanmin(loss[between]) if between.any() else np.nan
