@@ -166,7 +166,7 @@ def _sequence_bar(figure: Figure, axes: Sequence[Axes], group: Sequence[str], *,
     bar.ax.tick_params(length=0, which="both")
     bar.outline.set_visible(False)
     if beside:  # elsewhere the title of the panel says so
-        bar.set_label(common_name(group))
+        bar.set_label(common_name(group).removesuffix("…").removesuffix("= ").strip())
 
 
 def _label_ends(figure: Figure, ax: Axes, runs: Sequence[RunCurves], looks: Mapping[str, Look]) -> bool:

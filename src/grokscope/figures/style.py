@@ -56,9 +56,13 @@ MEANINGS = {
         "AdamW; full batch; float32",
     ),
     "oracle prior": Meaning(
-        Look("#009E73", (0, (6, 1.5)), "s"), "oracle; oracle prior; frozen oracle; KL prior; structure"
+        Look("#009E73", (0, (6, 1.5)), "s"),
+        "oracle; oracle prior; frozen oracle; KL prior; structure",
     ),
-    "wrong prior": Meaning(Look("#D55E00", (0, (1.5, 1)), "v"), "adversarial; adversarial prior; wrong prior"),
+    "oracle prior and weight decay": Meaning(Look("#053300", "-", "D"), "oracle and decay"),
+    "wrong prior": Meaning(
+        Look("#D55E00", (0, (1.5, 1)), "v"), "adversarial; adversarial prior; wrong prior; adversarial and decay"
+    ),
     "uniform": Meaning(
         Look("#E69F00", (0, (4, 1, 1, 1)), "D"), "uniform; uniform target; frozen uniform; uniform attention"
     ),

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MultipleLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
 from ....figures.data import RunCurves, Values, by_arm, need
-from ....figures.panels import legend, subtitle
+from ....figures.panels import legend, short_number, subtitle
 from ....figures.registry import figures
 from ....figures.style import NEUTRAL, PAGE_WIDTH, arm_colours
 
@@ -48,7 +48,8 @@ def loss_before_grokking(runs: Sequence[RunCurves]) -> Figure:
     first.set_xlim(EARLIEST, 1.03)
     first.set_yscale("log")
     first.set_ylim(0.7, 1.3 * highest)
-    first.yaxis.set_major_formatter(StrMethodFormatter("{x:g}×"))
+    first.yaxis.set_major_locator(LogLocator(numticks=6))
+    first.yaxis.set_major_formatter(FuncFormatter(_times))
     first.yaxis.set_minor_formatter(NullFormatter())
     first.xaxis.set_major_locator(MultipleLocator(0.2))
     for place, ax in enumerate(axes.flat):
@@ -65,6 +66,11 @@ def loss_before_grokking(runs: Sequence[RunCurves]) -> Figure:
         entries.append((Line2D([], [], ls=""), f"no run grokked: {', '.join(never)}"))
     legend(figure, entries)
     return figure
+
+
+def _times(value: float, tick: int | None = None) -> str:
+    """1×, 100×, 10k×; the signature is that of a tick formatter."""
+    return f"{short_number(value)}×"
 
 
 def _ratio(run: RunCurves) -> tuple[Values, Values]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ....figures.panels import legend
+from ....figures.panels import legend, short_number
 from ....figures.registry import figures
 from ....figures.style import NEUTRAL, PAGE_WIDTH, arm_colours
 
@@ -36,6 +37,9 @@ def divergence_and_time(results: Results) -> Figure:
     if not arms:
         axes[0].text(0.5, 0.5, "no run has memorised", transform=axes[0].transAxes, ha="center")
     axes[0].set_yscale("log")
+    axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes[0].yaxis.set_major_formatter(FuncFormatter(short_number))
+    axes[0].yaxis.set_minor_formatter(NullFormatter())
     axes[0].set_ylabel("epoch of grokking")
     if runs["t_grok"].isna().any():
         legend(
