@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pandas as pd
@@ -73,3 +74,20 @@ def test_one_or_two_cores_are_left_to_training(asked, tmp_path, monkeypatch):
     with collector.watching({NAME: asked}):
         train(asked, tmp_path)
     assert not collector.has(NAME) and not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_an_interrupted_command_does_not_wait_for_what_it_has_not_begun(asked, tmp_path, monkeypatch, interrupted):
+    """Many experiments may be waiting to be collected when Ctrl-C is pressed."""
+    monkeypatch.setattr(collecting, "PROCESSES", 1)
+    monkeypatch.setattr(collecting, "_collect", print)  # an instant, while a process takes seconds to start
+    train(asked, tmp_path)
+    collector = Collector("quick", tmp_path / "runs", tmp_path / "results")
+    names = [f"experiment {number}" for number in range(50)]
+    with suppress(KeyboardInterrupt), collector.watching(dict.fromkeys(names, asked)):
+        while len(collector._begun) < len(names):
+            collecting.threading.Event().wait(0.001)
+        if interrupted:
+            raise KeyboardInterrupt
+    cancelled = sum(future.cancelled() for future in collector._begun.values())
+    assert (cancelled > 0) == interrupted

@@ -12,7 +12,7 @@ from grokscope.analysis.plateau_features import METRICS
 from grokscope.cli.listing import column_meanings
 from grokscope.experiments import all_experiments, find_experiment
 from grokscope.experiments.collect import STORED, run_rows
-from grokscope.experiments.drawing import drawn_pictures
+from grokscope.experiments.drawing import drawn_pictures, stored_metrics
 from grokscope.experiments.ledger import rulings
 from grokscope.experiments.pending import outstanding
 from grokscope.forecast.data import POOL
@@ -52,8 +52,8 @@ def test_what_claims_and_pictures_read_is_stored(name):
     for drawn in drawn_pictures(experiment, watched):
         plt.close(drawn.figure)
     read = Watched.read & metrics - {"run", "status"}
-    assert read <= {*STORED, *experiment.curves}
-    assert set(experiment.curves) & set(results.curves) <= read | (set(METRICS) if name in POOL else set())
+    assert read <= {*STORED, *stored_metrics(experiment)}
+    assert set(results.curves) <= {"run", *STORED, *read, *(METRICS if name in POOL else ())}
 
 
 def test_the_curves_of_an_experiment_are_known_metrics():

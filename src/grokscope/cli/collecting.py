@@ -42,12 +42,15 @@ def collected(experiment: Experiment, scale: Scale, arms: Iterable[str], own: li
     from ..analysis import DEFAULT
     from ..experiments.collect import probe_tables, run_rows, training_totals
     from ..experiments.diverged import NOT_TRAINED
+    from ..experiments.drawing import stored_metrics
     from ..experiments.frozen import COMMIT, RULES, current_commit, rule_hashes
     from ..store.results import Results
 
     names, runs = [arm for arm, _ in own], [run for _, run in own]
     lost = [arm for arm in dict.fromkeys(arms) if arm not in names]
-    table, curves = run_rows(runs, names, DEFAULT, experiment.thresholds, experiment.collected, experiment.curves)
+    table, curves = run_rows(
+        runs, names, DEFAULT, experiment.thresholds, experiment.collected, stored_metrics(experiment)
+    )
     about = {
         "experiment": experiment.name,
         "scale": scale,
@@ -92,12 +95,14 @@ class Collector:
         ended = threading.Event()
         thread = threading.Thread(target=self._watch, args=(ended,), daemon=True)
         thread.start()
+        whole = False
         try:
             yield
+            whole = True
         finally:
             ended.set()
             thread.join()
-            self._pool.shutdown()
+            self._pool.shutdown(cancel_futures=not whole)  # what an interrupted command has not begun to collect waits
 
     def has(self, name: str) -> bool:
         """Whether the results of an experiment were collected and saved; prints what went wrong if not."""

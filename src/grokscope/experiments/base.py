@@ -180,7 +180,8 @@ class Experiment:
     collected: Sequence[str] = ()
     """Registered numbers of every run that are found when results are collected; see `collected.py`."""
     curves: Sequence[str] = ()
-    """Metrics that its claims and pictures read over epochs besides those that every experiment stores (`collect.STORED`)."""
+    """Metrics that its claims read over epochs, or its pictures beyond what they need: their curves are stored, besides those of
+    every experiment (`collect.STORED`)."""
     thresholds: Sequence[float] = ()
     """Accuracies at which the clocks are taken besides 99 % and 95 %, for tasks whose best accuracy is lower."""
     parts: Sequence[str] = ()

@@ -7,7 +7,7 @@ older: their times are those of the first touch.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def run_rows(
     criterion: Criterion = DEFAULT,
     thresholds: Sequence[float] = (),
     collected: Sequence[str] = (),
-    curves: Sequence[str] | None = None,
+    curves: Collection[str] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The table of runs and the thinned curves.
 

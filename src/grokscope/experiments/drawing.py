@@ -121,6 +121,12 @@ def drawn_pictures(
                 )
 
 
+def stored_metrics(experiment: Experiment) -> set[str]:
+    """Metrics whose curves its results store besides those of every experiment: what it names, and what its pictures need."""
+    specs = [_spec(picture) for picture in experiment.pictures.values()]
+    return {*experiment.curves, *(name for spec in specs if spec and spec.takes == "runs" for name in spec.needs)}
+
+
 def _spec(picture: str | Draw) -> FigureSpec | None:
     return figures.spec(picture) if isinstance(picture, str) else figures.spec_of(picture)
 

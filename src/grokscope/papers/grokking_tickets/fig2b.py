@@ -55,7 +55,6 @@ experiment(
     quick_seeds=2,
     claims=[*sooner_claims(), loss_claim(), norm_claim()],
     collected=("t_loss_10",),
-    curves=("l1", "l2"),
     pictures={"accuracy": "train-test", "norms": "norms"},
 )
 
