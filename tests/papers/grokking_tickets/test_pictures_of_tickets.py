@@ -56,7 +56,7 @@ def test_many_arms_have_a_panel_for_training_and_one_for_test(make):
         assert len(drawn) == 10
         np.testing.assert_array_equal(drawn[0].get_ydata(), make("x", t_grok=100).series(column)[1])
     assert [text.get_text() for text in bar.get_yticklabels()] == [f"{n / 10:g}" for n in range(10)]
-    assert bar.get_ylabel() == "rate …"
+    assert bar.get_ylabel() == "rate"
     assert legend(figure) == ["grokking"]
 
 
