@@ -78,12 +78,8 @@ def _dots(ax: Axes, own: pd.DataFrame, look: Look, beside: float) -> None:
 
 def _ticks(ax: Axes, radii: list[float], aside: float | None) -> None:
     """Round radii, or the least and the largest if few are round, and the place of weight decay."""
-    shown = [r for r in radii if r % 10 == 0] if len(radii) > 4 else []
-    shown = (
-        shown
-        if len(shown) > 2
-        else [*radii[:1], *(r for r in shown if r not in (radii[0], radii[-1])), *radii[1:][-1:]]
-    )
+    even = [radius for radius in radii if radius % 10 == 0] if len(radii) > 4 else []
+    shown = even if len(even) > 2 else sorted({*even, *radii[:1], *radii[-1:]})
     places, labels = [*shown], [f"{radius:g}" for radius in shown]
     if aside is not None:
         places, labels = [*places, aside], [*labels, "weight\ndecay"]
