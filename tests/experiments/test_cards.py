@@ -136,7 +136,7 @@ def test_few_cases_are_named_and_many_counted():
     when = "agrees: x; disagrees: y"
     assert f"We found:</b> {when}." in card(row(when=when, cases=[case("x"), case("y", "disagrees")]))
     many = [case(f"x {n}", "agrees" if n else "disagrees") for n in range(6)]
-    assert "We found:</b> agrees in 5, disagrees in 1 cases." in card(row(when=when, cases=many))
+    assert "We found:</b> agrees in 5 of 6 cases, disagrees in 1." in card(row(when=when, cases=many))
 
 
 def test_a_case_that_is_blocked_says_why_once():

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from tables import results_of, runs_of
 
+from grokscope.analysis.plateau_features import METRICS
+from grokscope.cli.listing import column_meanings
 from grokscope.config import Log
 from grokscope.config.references import in_stages
 from grokscope.errors import ConfigError
@@ -15,7 +17,7 @@ from grokscope.experiments import all_experiments, base, find_experiment
 from grokscope.experiments.base import Claim, crossed, matching_experiments
 from grokscope.experiments.claims_page import claims_page
 from grokscope.experiments.clocks import NotRunError
-from grokscope.experiments.collect import curves_from, priced, run_rows, thin, training_totals
+from grokscope.experiments.collect import STORED, curves_from, priced, run_rows, thin, training_totals
 from grokscope.experiments.drawing import draw, drawn_pictures
 from grokscope.experiments.frozen import rule_hashes
 from grokscope.experiments.ledger import fits, load_ledger, rulings
@@ -164,6 +166,23 @@ def collected(experiment, folder):
     table, curves = run_rows([stored[config.id] for config in configs], arms)
     about = {"experiment": experiment.name, "scale": "full", "device": "cpu", "rules": rule_hashes(experiment)}
     return Results(about, table, curves)
+
+
+def test_settings_that_differ_from_the_default_are_stored(tiny, tmp_path):
+    """Also one that all runs share: the sum over four heads must not become that of one."""
+    four = replace(tiny, model=replace(tiny.model, heads=4), epochs=2)
+    runs = train_all([four, replace(four, seed=1)], runs=tmp_path)
+    table, curves = run_rows(runs, ["four", "four"], curves=("entropy",))
+    assert list(table["model.heads"]) == [4, 4]
+    assert "optim.eps" not in table  # the default
+    assert {"epoch", "test_accuracy", "D", "entropy", "run"} <= set(curves) and "grad_M" not in curves
+    assert "grad_M" in run_rows(runs, ["four", "four"])[1]
+
+
+def test_the_curves_of_an_experiment_are_known_metrics():
+    known = {column for table in column_meanings().values() for column in table}
+    for name, experiment in all_experiments().items():
+        assert set(experiment.curves) <= known - set(STORED) or set(experiment.curves) == set(METRICS), name
 
 
 def test_end_to_end_at_toy_size(tiny, tmp_path, monkeypatch):

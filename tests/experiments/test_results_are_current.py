@@ -5,16 +5,23 @@ Experiments whose runs are outstanding are listed in results/pending.txt; everyt
 
 import json
 from pathlib import Path
+from typing import ClassVar
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+from grokscope.analysis.plateau_features import METRICS
+from grokscope.cli.listing import column_meanings
 from grokscope.config import RunConfig
 from grokscope.experiments import all_experiments
 from grokscope.experiments.check_pages import disagreements
+from grokscope.experiments.collect import STORED
+from grokscope.experiments.drawing import drawn_pictures, stored_metrics
 from grokscope.experiments.frozen import COMMIT, LIST, RULES, frozen_at, git, is_ancestor, rule_hashes
-from grokscope.experiments.ledger import fits, load_ledger
+from grokscope.experiments.ledger import fits, load_ledger, rulings
 from grokscope.experiments.pending import missing, outstanding
+from grokscope.forecast.data import POOL
 from grokscope.settings import flatten
 from grokscope.store.results import load_results
 from tools.freeze_rules import every_hash
@@ -58,9 +65,8 @@ def test_results_are_of_the_experiment_as_it_is(name):
     for key, config in asked.items():
         settings = flatten(config.to_dict())
         for column in set(settings) - {"prior.teacher", "ticket.run", "precision"}:
-            if key in stored.index and (
-                column in stored or "." in column
-            ):  # a setting that is not stored has its default
+            # one that is not stored has its default
+            if key in stored.index and (column in stored or "." in column):
                 found = stored.at[key, column] if column in stored else DEFAULTS.get(column)
                 assert _same(found, settings[column]), (key, column)
 
@@ -89,3 +95,43 @@ def test_the_gallery_is_small():
 
 def test_the_results_are_small():
     assert sum(file.stat().st_size for file in RESULTS.glob("*/full/*.parquet")) < MOST_BYTES
+
+
+class Watched(pd.DataFrame):
+    """A table that notes which columns are read."""
+
+    read: ClassVar[set[str]] = set()
+
+    @property
+    def _constructor(self):
+        return Watched
+
+    def __getitem__(self, key):
+        Watched.read.update(name for name in ([key] if isinstance(key, str) else key) if isinstance(name, str))
+        return super().__getitem__(key)
+
+    def __contains__(self, key):
+        Watched.read.add(key)
+        return super().__contains__(key)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CURRENT)
+def test_what_claims_and_pictures_read_is_stored(name):
+    experiment, results = all_experiments()[name], load_results(RESULTS, name, "full")
+    metrics = {column for table in column_meanings().values() for column in table}
+    Watched.read = set()
+    watched = results._replace(curves=Watched(results.curves))
+    rulings(experiment, watched)
+    for drawn in drawn_pictures(experiment, watched):
+        plt.close(drawn.figure)
+    read = Watched.read & metrics - {"run", "status"}
+    assert read <= {*STORED, *stored_metrics(experiment)}
+    assert set(results.curves) <= {"run", *STORED, *read, *(METRICS if name in POOL else ())}
+
+
+def test_rules_are_shown_without_addresses_in_memory():
+    """Else `claims --json` would differ from call to call."""
+    name = "gt-fig4"
+    shown = [row["rule_code"] for row in rulings(all_experiments()[name], load_results(RESULTS, name, "full"))]
+    assert any("judge=<function late_tickets>" in code for code in shown)

@@ -109,7 +109,8 @@ def _found(row: Mapping[str, Any]) -> str:
     if not row["when"] or len(row["cases"]) <= NAMED:
         return row["when"]
     counts = Counter(case["verdict"] for case in row["cases"])
-    return ", ".join(f"{verdict} in {counts[verdict]}" for verdict in VERDICTS if counts[verdict]) + " cases"
+    first, *others = (f"{verdict} in {counts[verdict]}" for verdict in VERDICTS if counts[verdict])
+    return ", ".join([f"{first} of {len(row['cases'])} cases", *others])
 
 
 def _notes(row: Mapping[str, Any]) -> list[str]:

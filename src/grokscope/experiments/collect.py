@@ -36,8 +36,8 @@ CLOSER = 30
 BITS = 13
 """Low bits of float32 that are cut off: what is left is good to 0.05 %, and packs three times as well."""
 STORED = ("epoch", "train_accuracy", "test_accuracy", "train_loss", "test_loss", "D", "mlp_norm")
-"""Metrics whose curves every experiment stores. An experiment names further ones in `curves`: all of them would fill four times as
-much space, and few are looked at."""
+"""Metrics whose curves every experiment stores. An experiment names further ones in `curves`: all of them would fill three times
+as much space, and few are looked at."""
 
 TOUCHED: tuple[ClockName, ...] = ("first", "held")
 
