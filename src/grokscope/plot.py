@@ -93,7 +93,8 @@ def _of_checkpoints(spec: FigureSpec, runs: Runs, by: str | Sequence[str]) -> Fi
         )
     if isinstance(runs, pd.DataFrame) or hasattr(runs, "frame"):
         raise ConfigError("figure", f"{spec.name!r} is drawn from checkpoints: give stored runs, not a table")
-    from .experiments.collect import probe_tables, run_rows
+    from .experiments.collect import run_rows
+    from .experiments.probing import probe_tables
     from .report.settings import read_settings
     from .store.results import Results
 

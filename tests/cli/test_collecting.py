@@ -79,7 +79,7 @@ def test_one_or_two_cores_are_left_to_training(asked, tmp_path, monkeypatch):
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_an_interrupted_command_does_not_wait_for_what_it_has_not_begun(asked, tmp_path, monkeypatch, interrupted):
     """Many experiments may be waiting to be collected when Ctrl-C is pressed."""
-    monkeypatch.setattr(collecting, "PROCESSES", 1)
+    monkeypatch.setattr("grokscope.helpers.MOST", 1)
     monkeypatch.setattr(collecting, "_collect", print)  # an instant, while a process takes seconds to start
     train(asked, tmp_path)
     collector = Collector("quick", tmp_path / "runs", tmp_path / "results")

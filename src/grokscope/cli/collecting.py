@@ -7,17 +7,16 @@ collected stays when the command is interrupted. On one or two cores, which trai
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import StoreError
+from ..helpers import helpers
 
 if TYPE_CHECKING:
     from ..config import RunConfig
@@ -26,24 +25,26 @@ if TYPE_CHECKING:
     from ..store import RunInfo
     from ..store.results import Results
 
-PROCESSES = 8
-"""Most processes that collect."""
 LOOK = 1.0
 """Seconds between two looks at the runs."""
 
 
-def collected(experiment: Experiment, scale: Scale, arms: Iterable[str], own: list[tuple[str, RunInfo]]) -> Results:
+def collected(
+    experiment: Experiment, scale: Scale, arms: Iterable[str], own: list[tuple[str, RunInfo]], processes: int = 1
+) -> Results:
     """The results of one experiment.
 
-    arms   all that were requested
-    own    the runs that were trained, with their arms
+    arms        all that were requested
+    own         the runs that were trained, with their arms
+    processes   that may evaluate probes at once
     """
     from .. import __version__
     from ..analysis import DEFAULT
-    from ..experiments.collect import probe_tables, run_rows, training_totals
+    from ..experiments.collect import run_rows, training_totals
     from ..experiments.diverged import NOT_TRAINED
     from ..experiments.drawing import stored_metrics
     from ..experiments.frozen import COMMIT, RULES, current_commit, rule_hashes
+    from ..experiments.probing import probe_tables
     from ..store.results import Results
 
     names, runs = [arm for arm, _ in own], [run for _, run in own]
@@ -62,7 +63,7 @@ def collected(experiment: Experiment, scale: Scale, arms: Iterable[str], own: li
         **training_totals(table),
         **({NOT_TRAINED: lost} if lost else {}),
     }
-    return Results(about, table, curves, probe_tables(experiment.probes, runs, names))
+    return Results(about, table, curves, probe_tables(experiment.probes, runs, names, processes))
 
 
 class Collector:
@@ -84,14 +85,9 @@ class Collector:
         if cores < 3 or not asked:
             yield
             return
-        from ..loading import loaded_files
-
         self._waiting = dict(asked)
         self._left = {name: [config for _, config in own] for name, own in asked.items()}
-        files = [Path(file["path"]) for file in loaded_files()]
-        self._pool = ProcessPoolExecutor(
-            min(PROCESSES, cores // 2), mp_context=get_context("spawn"), initializer=_begin, initargs=(files,)
-        )
+        self._pool = helpers(cores // 2)
         ended = threading.Event()
         thread = threading.Thread(target=self._watch, args=(ended,), daemon=True)
         thread.start()
@@ -102,6 +98,8 @@ class Collector:
         finally:
             ended.set()
             thread.join()
+            if whole:
+                self._look()
             self._pool.shutdown(cancel_futures=not whole)  # what an interrupted command has not begun to collect waits
 
     def has(self, name: str) -> bool:
@@ -115,14 +113,18 @@ class Collector:
 
     def _watch(self, ended: threading.Event) -> None:
         while not ended.wait(LOOK):
-            for name, own in tuple(self._waiting.items()):
-                left = self._left[name]
-                while left and self._finished(left[-1]):
-                    left.pop()
-                if not left and self._pool is not None:
-                    del self._waiting[name]
-                    ids = [(arm, config.id) for arm, config in own]
-                    self._begun[name] = self._pool.submit(_collect, name, self.scale, ids, self.runs, self.results)
+            self._look()
+
+    def _look(self) -> None:
+        """Begin to collect the experiments whose runs are all finished now."""
+        for name, own in tuple(self._waiting.items()):
+            left = self._left[name]
+            while left and self._finished(left[-1]):
+                left.pop()
+            if not left and self._pool is not None:
+                del self._waiting[name]
+                ids = [(arm, config.id) for arm, config in own]
+                self._begun[name] = self._pool.submit(_collect, name, self.scale, ids, self.runs, self.results)
 
     def _finished(self, config: RunConfig) -> bool:
         from ..launch.remaining import finished_as_requested
@@ -134,19 +136,6 @@ class Collector:
             return False
 
 
-def _begin(files: list[Path]) -> None:
-    """In a process that collects: the user's own entries, one core, and nothing on a GPU."""
-    import torch
-
-    from ..loading import load_file
-
-    torch.set_num_threads(1)  # training needs the other cores
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that trains decides
-    for file in files:
-        load_file(file)
-
-
 def _collect(name: str, scale: Scale, ids: list[tuple[str, str]], runs: Path, results: Path) -> None:
     from ..experiments.base import find_experiment
     from ..experiments.drawing import drawn_pictures
@@ -155,7 +144,8 @@ def _collect(name: str, scale: Scale, ids: list[tuple[str, str]], runs: Path, re
     from ..store.results import save_results
 
     experiment = find_experiment(name)
-    kept = collected(experiment, scale, [arm for arm, _ in ids], [(arm, read_run(runs / id)) for arm, id in ids])
+    own = [(arm, read_run(runs / id)) for arm, id in ids]
+    kept = collected(experiment, scale, [arm for arm, _ in ids], own, (os.cpu_count() or 1) // 4)
     folder = save_results(results, kept)
     for drawn in drawn_pictures(experiment, kept):
         save(drawn.figure, folder / f"{name}-{drawn.file}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -223,7 +224,7 @@ def collect_arms(
     own = [(arm, stored[config.id]) for arm, config in asked if config.id in stored]
     if not own:
         return None
-    kept = collected(experiment, scale, [arm for arm, _ in asked], own)
+    kept = collected(experiment, scale, [arm for arm, _ in asked], own, os.cpu_count() or 1)
     if experiment.priced:
         trained = [(arm, config) for arm, config in asked if config.id in stored]
         kept = kept._replace(runs=_price(kept.runs, trained, device, PRICING[scale]))

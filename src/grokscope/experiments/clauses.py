@@ -19,10 +19,10 @@ KEY = (
     "`1,875 (1,625–2,525; 20/20)` is the median epoch (Kaplan–Meier: runs that never reached count), its bootstrap interval, and "
     "how many runs reached. Seeds are paired. p is two-sided and corrected for the cases of its claim (Holm); q controls the "
     "false-discovery rate over all claims of the ledger (Benjamini–Hochberg). *Agrees in part*: in the cases named, and not (or it "
-    "cannot be told) in the others. *Cannot be told*: the interval includes both answers. Size and power are simulated for one "
-    "case at the seeds it had: how often the rule agrees where the claim is just false, and where it is true by the effect named. "
-    "Clocks: *first* crossing of an accuracy; *held* for 100 epochs; *stable* to the end of a run that trained on for at least as "
-    "long again."
+    "cannot be told) in the others. *Disagrees* where an arm should be sooner: it is later, or sooner by less than a tenth. "
+    "*Cannot be told*: the interval includes both answers. Size and power are simulated for one case at the seeds it had: how "
+    "often the rule agrees where the claim is just false, and where it is true by the effect named. Clocks: *first* crossing of "
+    "an accuracy; *held* for 100 epochs; *stable* to the end of a run that trained on for at least as long again."
 )
 """How to read a clause."""
 

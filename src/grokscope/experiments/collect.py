@@ -6,7 +6,6 @@ older: their times are those of the first touch.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,7 @@ from ..analysis import DEFAULT, FIRST_TOUCH, Criterion, Phases, find_phases, run
 from ..analysis.times import ClockName, stable_time
 from ..config import RunConfig, read_stored
 from ..config.references import origins
-from ..errors import StoreError
 from ..figures import RunCurves
-from ..probes import StoredRun, evaluate, few_threads
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
 from ..tickets.base import FromRun
@@ -40,9 +37,6 @@ STORED = ("epoch", "train_accuracy", "test_accuracy", "train_loss", "test_loss",
 as much space, and few are looked at."""
 
 TOUCHED: tuple[ClockName, ...] = ("first", "held")
-
-ONE_SEED = ("masks", "neurons")
-"""Probes that only pictures need and that fill much space: kept of the lowest seed alone."""
 
 
 def run_rows(
@@ -77,33 +71,6 @@ def run_rows(
         name for name in table if "." not in name or {str(value) for value in table[name]} != {str(usual.get(name))}
     ]
     return _plain(table[keep]), pd.concat(thinned, ignore_index=True)
-
-
-@few_threads()
-def probe_tables(names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """What each probe finds in the runs' checkpoints."""
-    tables: dict[str, pd.DataFrame] = {}
-    first = min(run.config["seed"] for run in runs)
-    for name in names:
-        looked = [
-            _probed(name, run).assign(run=run.id, arm=arm, seed=run.config["seed"])
-            for run, arm in zip(runs, arms, strict=True)
-            if name not in ONE_SEED or run.config["seed"] == first
-        ]
-        found = [table for table in looked if not table.empty]
-        tables[name] = pd.concat(found or looked, ignore_index=True)
-    return tables
-
-
-def _probed(name: str, run: RunInfo) -> pd.DataFrame:
-    """The table of a probe; no rows, and a line on stderr, for a diverged run that it cannot be evaluated on."""
-    try:
-        return evaluate(name, StoredRun(run))
-    except StoreError as error:
-        if run.status != "diverged":
-            raise
-        print(f"probe {name} omits {error}", file=sys.stderr)
-        return pd.DataFrame()
 
 
 def _paid(run: RunInfo, metrics: pd.DataFrame) -> dict[str, float]:

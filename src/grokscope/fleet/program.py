@@ -17,7 +17,7 @@ from torch.func import vmap
 
 from ..interventions import Rates
 from ..ops.blas import pin_products
-from ..ops.graph import captured
+from ..ops.graph import captured, restored
 from ..ops.memory import keep_freed_memory
 from ..ops.triton import usable_on
 from ..optim.base import clip_scale
@@ -75,6 +75,8 @@ class Program(Lanes):
         """How many of them are left."""
         self._steps_guarded = self._evaluations_guarded = False
         """Whether one evaluation has been checked for draws from a global generator."""
+        self._rehearsed = False
+        """Whether the kernels are compiled."""
         self._blocks: tuple[Batch, ...] = ()
         """The blocks of the training set, if a batch is all of it."""
         self._record()
@@ -121,9 +123,20 @@ class Program(Lanes):
         self._evaluate: Callable[[], dict[str, Tensor]] = self._eager_evaluation
         if self.device.type == "cuda":
             precision = self.config.precision
-            self._train_step = captured(self._eager_step, self._changing, precision)
-            self._train_burst = captured(self._eager_burst, self._changing, precision)
-            self._evaluate = captured(self._eager_evaluation, lambda: [], precision)
+            self._train_step = captured(self._eager_step, self._changing, precision, self._rehearse)
+            self._train_burst = captured(self._eager_burst, self._changing, precision, self._rehearse)
+            self._evaluate = captured(self._eager_evaluation, lambda: [], precision, self._rehearse)
+
+    def _rehearse(self) -> None:
+        """Compile the kernels of a step and of an evaluation side by side, before the first of them is recorded."""
+        if self._rehearsed or not usable_on(self.device):
+            return
+        from ..ops.triton.launching import rehearsal
+
+        self._rehearsed = True
+        with restored(self._changing()), rehearsal(self.device):
+            self._step_all()
+            self._evaluate_all()
 
     def close(self) -> None:
         """Release the recorded graphs: they keep the program and its memory alive until the next garbage collection."""

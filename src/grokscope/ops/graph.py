@@ -24,11 +24,17 @@ RECORDING = threading.Lock()
 for the whole process and counts while recording, and the cache of freed memory must not be emptied then."""
 
 
-def captured(function: Callable[[], T], changes: Callable[[], list[Tensor]], precision: str = "") -> Callable[[], T]:
+def captured(
+    function: Callable[[], T],
+    changes: Callable[[], list[Tensor]],
+    precision: str = "",
+    prepare: Callable[[], None] = lambda: None,
+) -> Callable[[], T]:
     """`function` as a CUDA graph, recorded at the first call. It must read and write the same tensors every time;
     `changes` lists those it writes to, so that they can be restored after recording. Its result is overwritten by the next call.
 
     precision   of matrix products: float32, or one that allows TF32; by default as PyTorch is set
+    prepare     called before recording
     """
     recorded: list[tuple[torch.cuda.CUDAGraph, T]] = []
 
@@ -36,6 +42,7 @@ def captured(function: Callable[[], T], changes: Callable[[], list[Tensor]], pre
         if not recorded:
             # collecting the graph of an earlier program would invalidate the recording
             with RECORDING, _matmul_precision(precision), no_collection():
+                prepare()
                 recorded.append(_record(function, changes()))
         graph, result = recorded[0]
         graph.replay()
@@ -44,8 +51,23 @@ def captured(function: Callable[[], T], changes: Callable[[], list[Tensor]], pre
     return call
 
 
-def _record(function: Callable[[], T], changing: list[Tensor]) -> tuple[torch.cuda.CUDAGraph, T]:
+@contextmanager
+def restored(changing: list[Tensor]) -> Iterator[None]:
+    """Context after which these tensors are as they were before."""
     before = [tensor.detach().clone() for tensor in changing]
+    try:
+        yield
+    finally:
+        for tensor, old in zip(changing, before, strict=True):
+            tensor.detach().copy_(old)
+
+
+def _record(function: Callable[[], T], changing: list[Tensor]) -> tuple[torch.cuda.CUDAGraph, T]:
+    with restored(changing):
+        return _recorded(function)
+
+
+def _recorded(function: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
     current = torch.cuda.current_stream()
     # A fleet in a thread records on the thread's stream: a new one might be another thread's, PyTorch has only a few.
     # The default stream cannot be recorded.
@@ -64,8 +86,6 @@ def _record(function: Callable[[], T], changing: list[Tensor]) -> tuple[torch.cu
         if isinstance(error.__context__, torch.OutOfMemoryError):
             raise error.__context__ from None
         raise
-    for tensor, old in zip(changing, before, strict=True):
-        tensor.detach().copy_(old)
     return graph, result
 
 

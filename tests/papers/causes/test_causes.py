@@ -9,9 +9,10 @@ import pytest
 from grokscope.config import Log
 from grokscope.config.references import in_stages
 from grokscope.experiments.base import all_experiments, find_experiment
-from grokscope.experiments.collect import probe_tables, run_rows
+from grokscope.experiments.collect import run_rows
 from grokscope.experiments.columns import values
 from grokscope.experiments.ledger import rulings
+from grokscope.experiments.probing import probe_tables
 from grokscope.launch.local import train_all
 from grokscope.store.results import Results
 

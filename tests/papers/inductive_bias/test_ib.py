@@ -9,9 +9,10 @@ import pytest
 
 from grokscope.config import Log, Stop
 from grokscope.experiments import all_experiments, find_experiment
-from grokscope.experiments.collect import probe_tables, run_rows
+from grokscope.experiments.collect import run_rows
 from grokscope.experiments.drawing import draw
 from grokscope.experiments.ledger import rulings
+from grokscope.experiments.probing import probe_tables
 from grokscope.launch.local import train_all
 from grokscope.papers.inductive_bias import checkpoints, columns, compressibility, features
 from grokscope.papers.inductive_bias.common import PLACEMENTS

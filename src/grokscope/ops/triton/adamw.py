@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import triton
 import triton.language as tl
 
+from .launching import launch
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -19,8 +21,8 @@ def adamw_(
     """Change weight, mean and square [run weight] in place. `step` (from 1), `lr`, `scale` and `own` hold one number per run:
     `lr` is the scheduled rate, `scale` multiplies the gradient, `own` are weight_decay, beta1, beta2 and eps."""
     runs, size = weight.shape
-    _adamw[(triton.cdiv(size, BLOCK), runs)](
-        weight, grad.contiguous(), mean, square, step, lr, scale,
+    launch(
+        _adamw, (triton.cdiv(size, BLOCK), runs), weight, grad.contiguous(), mean, square, step, lr, scale,
         own["weight_decay"], own["beta1"], own["beta2"], own["eps"], size, BLOCK,
     )  # fmt: skip
 

@@ -8,6 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
+from .launching import launch
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -22,7 +24,8 @@ def answer_errors_(logits: Tensor, labels: Tensor, classes: int, share: float, b
     """
     losses, correct = (torch.empty(labels.shape, device=logits.device) for _ in range(2))
     examples, width = labels.numel(), logits.shape[-1]
-    _errors[(triton.cdiv(examples, ROWS),)](
+    launch(
+        _errors, (triton.cdiv(examples, ROWS),),
         logits, labels.contiguous(), losses, correct, examples, classes, width, share,
         BACK=back, ROWS=ROWS, COLUMNS=triton.next_power_of_2(width),
     )  # fmt: skip

@@ -11,6 +11,8 @@ import torch
 import triton
 import triton.language as tl
 
+from .launching import launch
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -35,7 +37,7 @@ def gather(table: Tensor, row: Tensor) -> Tensor:
     columns = _columns(width)
     block = max(1, 1024 // columns)
     grid = (triton.cdiv(examples * positions, block), _runs(row))
-    _gather[grid](table, row, out, examples * positions, rows, width, block, columns)
+    launch(_gather, grid, table, row, out, examples * positions, rows, width, block, columns)
     return out
 
 
@@ -47,9 +49,10 @@ def pool_forward(table: Tensor, weight: Tensor, row: Tensor) -> Tensor:
     table, weight, row = table.contiguous(), weight.contiguous(), row.contiguous()
     block = EXAMPLES * _columns(heads)
     grid = (triton.cdiv(examples, block), _runs(row), heads)
-    _pool_forward[grid](
-        table, weight, row, out, examples, rows, width // heads, positions, heads, block, _columns(width // heads)
-    )
+    launch(
+        _pool_forward, grid,
+        table, weight, row, out, examples, rows, width // heads, positions, heads, block, _columns(width // heads),
+    )  # fmt: skip
     return out
 
 
@@ -60,9 +63,10 @@ def pool_weight_backward(grad: Tensor, table: Tensor, row: Tensor, heads: int = 
     grad, table, row = grad.contiguous(), table.contiguous(), row.contiguous()
     block = EXAMPLES * _columns(own)
     grid = (triton.cdiv(examples, block), _runs(row), own)
-    _pool_weight_backward[grid](
-        grad, table, row, out, examples, rows, width // own, positions, own, block, _columns(width // own)
-    )
+    launch(
+        _pool_weight_backward, grid,
+        grad, table, row, out, examples, rows, width // own, positions, own, block, _columns(width // own),
+    )  # fmt: skip
     return out
 
 
@@ -72,7 +76,7 @@ def distances(table: Tensor, point: Tensor, row: Tensor) -> Tensor:
     out = torch.empty(row.shape, device=table.device)
     table, point, row = table.contiguous(), point.contiguous(), row.contiguous()
     grid = (triton.cdiv(examples, EXAMPLES), _runs(row))
-    _distances[grid](table, point, row, out, examples, rows, width, positions, EXAMPLES, _columns(width))
+    launch(_distances, grid, table, point, row, out, examples, rows, width, positions, EXAMPLES, _columns(width))
     return out
 
 
@@ -81,7 +85,7 @@ def added(token: Tensor, place: Tensor) -> Tensor:
     (runs, tokens, width), positions = token.shape, place.shape[1]
     out = torch.empty(runs, tokens * positions, width, device=token.device)
     sizes = (tokens, width, positions, _columns(positions), _columns(width))
-    _added[(tokens, runs)](token.contiguous(), place.contiguous(), out, *sizes)
+    launch(_added, (tokens, runs), token.contiguous(), place.contiguous(), out, *sizes)
     return out
 
 
@@ -94,7 +98,7 @@ def added_backward(grad: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
     parts = triton.cdiv(tokens, own)
     to_place = torch.empty(runs, parts, positions, width, device=grad.device)
     sizes = (tokens, width, positions, own, _columns(positions), _columns(width))
-    _added_backward[(parts, runs)](grad.contiguous(), to_token, to_place, *sizes)
+    launch(_added_backward, (parts, runs), grad.contiguous(), to_token, to_place, *sizes)
     return to_token, to_place.sum(1)
 
 
@@ -120,12 +124,13 @@ def row_sums(source: Tensor, order: Tensor, starts: Tensor, weight: Tensor | Non
         "LONG": LONG * block,
         "LONGEST": LONGEST,
     }
-    _row_sums[(triton.cdiv(rows, ROWS) + shares - 1, runs, heads)](
+    launch(
+        _row_sums, (triton.cdiv(rows, ROWS) + shares - 1, runs, heads),
         source, order, starts, factors, out, parts, rows, reads, width, positions,
         SHARES=shares, ROWS=ROWS, WEIGHTED=weight is not None, BLOCK=block, **sizes, num_warps=warps,
     )  # fmt: skip
     if shares > 1:
-        _add_shares[(runs, heads)](starts, out, parts, rows, reads, width, shares - 1, **sizes)
+        launch(_add_shares, (runs, heads), starts, out, parts, rows, reads, width, shares - 1, **sizes)
     return out
 
 

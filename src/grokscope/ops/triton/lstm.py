@@ -8,6 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
+from .launching import launch
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -22,9 +24,10 @@ def activate(
     runs = _runs(c)
     where = gates if stays is None else stays.contiguous()
     strides = [s for t in (gates, c, new_c, squashed, h, new_h) for s in _strides(t)]
-    _activate[(triton.cdiv(examples * hidden, BLOCK), runs)](
-        gates, c, new_c, squashed, h, new_h, where, *strides, examples, hidden, stays is not None, BLOCK
-    )
+    launch(
+        _activate, (triton.cdiv(examples * hidden, BLOCK), runs),
+        gates, c, new_c, squashed, h, new_h, where, *strides, examples, hidden, stays is not None, BLOCK,
+    )  # fmt: skip
 
 
 def cell_backward(
@@ -36,9 +39,10 @@ def cell_backward(
     to_before = torch.empty(c.shape, device=c.device)
     where = gates if stays is None else stays.contiguous()
     strides = [s for t in (gates, c, squashed, to_h, to_c, to_before) for s in _strides(t)]
-    _cell_backward[(triton.cdiv(examples * hidden, BLOCK), runs)](
-        gates, c, squashed, to_h, to_c, to_before, where, *strides, examples, hidden, stays is not None, BLOCK
-    )
+    launch(
+        _cell_backward, (triton.cdiv(examples * hidden, BLOCK), runs),
+        gates, c, squashed, to_h, to_c, to_before, where, *strides, examples, hidden, stays is not None, BLOCK,
+    )  # fmt: skip
     return to_before
 
 

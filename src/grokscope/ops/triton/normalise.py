@@ -8,6 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
+from .launching import launch
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -21,9 +23,10 @@ def normalise(x: Tensor, centre: bool, epsilon: float) -> tuple[Tensor, Tensor]:
     z, slope = torch.empty_like(x), torch.empty(*x.shape[:-1], 1, device=x.device)
     d = x.shape[-1]
     vectors = x.numel() // d
-    _forward[(triton.cdiv(vectors, ROWS),)](
-        x, z, slope, vectors, d, epsilon, CENTRE=centre, ROWS=ROWS, COLUMNS=triton.next_power_of_2(d)
-    )
+    launch(
+        _forward, (triton.cdiv(vectors, ROWS),),
+        x, z, slope, vectors, d, epsilon, CENTRE=centre, ROWS=ROWS, COLUMNS=triton.next_power_of_2(d),
+    )  # fmt: skip
     return z, slope
 
 
@@ -32,9 +35,10 @@ def normalise_backward(grad: Tensor, z: Tensor, slope: Tensor, centre: bool) -> 
     grad = grad.contiguous()
     out, d = torch.empty_like(grad), grad.shape[-1]
     vectors = grad.numel() // d
-    _backward[(triton.cdiv(vectors, ROWS),)](
-        grad, z, slope, out, vectors, d, CENTRE=centre, ROWS=ROWS, COLUMNS=triton.next_power_of_2(d)
-    )
+    launch(
+        _backward, (triton.cdiv(vectors, ROWS),),
+        grad, z, slope, out, vectors, d, CENTRE=centre, ROWS=ROWS, COLUMNS=triton.next_power_of_2(d),
+    )  # fmt: skip
     return out
 
 

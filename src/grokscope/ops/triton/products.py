@@ -11,6 +11,8 @@ import torch
 import triton
 import triton.language as tl
 
+from .launching import launch
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -43,7 +45,8 @@ def _launch(a: Tensor, b: Tensor, of: Tensor | None) -> Tensor:
     out = torch.empty(runs, rows, columns, device=a.device, dtype=a.dtype)
     how = TILES[a.dtype, of is not None]
     tiles = triton.cdiv(rows, how["ROWS"]) * triton.cdiv(columns, how["COLUMNS"])
-    _product[(runs * tiles,)](a, b, out if of is None else of, out, rows, columns, depth, MASK=of is not None, **how)
+    mask = out if of is None else of
+    launch(_product, (runs * tiles,), a, b, mask, out, rows, columns, depth, MASK=of is not None, **how)
     return out
 
 

@@ -17,6 +17,8 @@ import triton
 import triton.language as tl
 from triton.runtime.errors import OutOfResources
 
+from .launching import launch
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -113,7 +115,7 @@ def _launch(kernel: Any, programs: int, how: dict[str, int], *tensors: Any, **si
     block = _blocks.get(case, how["BLOCK"])
     while True:
         try:
-            kernel[(programs,)](*tensors, **sizes, **how | {"BLOCK": block})
+            launch(kernel, (programs,), *tensors, **sizes, **how | {"BLOCK": block})
             return
         except OutOfResources:
             if block == 16:

@@ -1,0 +1,70 @@
+"""What probes find in the checkpoints of many runs; in several processes where one would take long."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+import pandas as pd
+
+from ..errors import StoreError
+from ..helpers import helpers
+from ..probes import StoredRun, evaluate, few_threads
+from ..store import RunInfo
+
+ONE_SEED = ("masks", "neurons")
+"""Probes that only pictures need and that fill much space: kept of the lowest seed alone."""
+LONG = 20.0
+"""Seconds of work from which processes are started: it takes seconds until they begin."""
+
+
+def probe_tables(
+    names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[str], processes: int = 1
+) -> dict[str, pd.DataFrame]:
+    """What each probe finds in the runs' checkpoints.
+
+    processes   that may work at once
+    """
+    first = min(run.config["seed"] for run in runs)
+    asked = [
+        (name, run, arm)
+        for name in names
+        for run, arm in zip(runs, arms, strict=True)
+        if name not in ONE_SEED or run.config["seed"] == first
+    ]
+    found: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
+    tables = _evaluated([(name, run) for name, run, _ in asked], processes)
+    for (name, run, arm), table in zip(asked, tables, strict=True):
+        found[name].append(table.assign(run=run.id, arm=arm, seed=run.config["seed"]))
+    return {
+        name: pd.concat([own for own in looked if not own.empty] or looked, ignore_index=True)
+        for name, looked in found.items()
+    }
+
+
+def _evaluated(asked: Sequence[tuple[str, RunInfo]], processes: int) -> list[pd.DataFrame]:
+    """All of them, in this order: here, or with helpers once it is seen that it would take long."""
+    tables: list[pd.DataFrame] = []
+    begin = time.monotonic()
+    for name, run in asked:
+        tables.append(_evaluate(name, run))
+        left = (time.monotonic() - begin) * (len(asked) / len(tables) - 1)
+        if processes > 1 and left > LONG:
+            break
+    if rest := asked[len(tables) :]:
+        with helpers(min(processes, len(rest))) as pool:
+            tables += pool.map(_evaluate, *zip(*rest, strict=True))
+    return tables
+
+
+@few_threads()
+def _evaluate(name: str, run: RunInfo) -> pd.DataFrame:
+    """The table of a probe; no rows, and a line on stderr, for a diverged run that it cannot be evaluated on."""
+    try:
+        return evaluate(name, StoredRun(run))
+    except StoreError as error:
+        if run.status != "diverged":
+            raise
+        print(f"probe {name} omits {error}", file=sys.stderr)
+        return pd.DataFrame()
