@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from grokscope.bench import startup
@@ -198,6 +200,32 @@ def test_start_up_is_timed_in_fresh_processes(monkeypatch):
     found = startup.startup(repeats=3)
     assert (found["import_s"], found["torch_s"]) == (0.25, 2.5)
     assert [kept for word, kept in asked if "torch" not in word] == [False] * 8
+
+
+def test_the_first_step_is_timed_with_empty_and_with_full_caches(tiny, monkeypatch):
+    """The first of the processes finds an empty folder of compiled kernels, the others what it has left there."""
+    found = []
+    texts = iter(("9.0", "2.0", "5.0", "3.0"))
+
+    def text(command, env):
+        assert startup.json.loads(command[3])["task"]["p"] == tiny.task.p and command[4] == "cpu"
+        folder = Path(env["TRITON_CACHE_DIR"])
+        found.append(len(list(folder.iterdir())))
+        (folder / f"kernel{len(found)}").touch()
+        return f"a line of training\n{next(texts)}\n"
+
+    monkeypatch.setattr(startup, "_text", text)
+    assert startup.first_step(tiny, torch.device("cpu")) == {"first_step_cold_s": 9.0, "first_step_s": 3.0}
+    assert found == [0, 1, 2, 3]
+    started = {**MEASURED["startup"], "first_step_cold_s": 20.0, "first_step_s": 3.0}
+    rows = {what: cells for what, *cells in tables(MEASURED | {"startup": started})[2].rows}
+    assert rows["import to first step: ≤ 6 s"] == ["3.0 s", "yes"]
+    assert rows["… with all kernels to compile: ≤ 15 s"] == ["20.0 s", "no"]
+
+
+def test_the_first_step_is_taken(tiny):
+    found = startup.first_step(tiny, torch.device("cpu"), repeats=1)
+    assert 0 < found["first_step_s"] and 0 < found["first_step_cold_s"]
 
 
 def test_the_front_page_says_what_each_command_says_of_itself():

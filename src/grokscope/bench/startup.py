@@ -1,7 +1,8 @@
-"""How long the command line and the import take in fresh processes."""
+"""How long the command line, the import and the way to the first step take in fresh processes."""
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
@@ -9,8 +10,27 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..config import RunConfig
 
 IMPORT = "import time; begin = time.perf_counter(); import {}; print(time.perf_counter() - begin)"
+
+FIRST_STEP = """
+import time
+begin = time.perf_counter()
+import json, sys, tempfile
+from dataclasses import replace
+from grokscope.config import RunConfig
+from grokscope.launch.local import train_all
+config = replace(RunConfig.from_dict(json.loads(sys.argv[1])), epochs=1)
+with tempfile.TemporaryDirectory() as folder:
+    train_all([config], device=sys.argv[2], runs=folder)
+    print(time.perf_counter() - begin)
+"""
 
 
 def startup(repeats: int = 5) -> dict[str, float]:
@@ -26,6 +46,17 @@ def startup(repeats: int = 5) -> dict[str, float]:
     torch = [float(_text([sys.executable, "-c", IMPORT.format("torch")], dict(os.environ)))]
     medians = map(statistics.median, (wholes, imports, torch))
     return dict(zip(("help_s", "import_s", "torch_s"), (round(value, 4) for value in medians), strict=True))
+
+
+def first_step(config: RunConfig, device: torch.device, repeats: int = 3) -> dict[str, float]:
+    """Seconds from the import of the package to the end of a run of one epoch, evaluated and saved: with no kernel compiled before
+    on the machine, and median with all of them."""
+    command = [sys.executable, "-c", FIRST_STEP, json.dumps(config.to_dict()), str(device)]
+    with tempfile.TemporaryDirectory() as folder:
+        cold, *warm = (
+            float(_text(command, {**os.environ, "TRITON_CACHE_DIR": folder}).split()[-1]) for _ in range(1 + repeats)
+        )
+    return {"first_step_cold_s": round(cold, 2), "first_step_s": round(statistics.median(warm), 2)}
 
 
 def _seconds(command: Sequence[str], env: dict[str, str]) -> float:

@@ -77,7 +77,11 @@ def bench(
         ),
     ] = False,
     startup: Annotated[
-        bool, typer.Option("--startup", help="Also time the start of the program in fresh processes.")
+        bool,
+        typer.Option(
+            "--startup",
+            help="Also time the start of the program in fresh processes; on a GPU also the way to the first step.",
+        ),
     ] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Also time the training of the demo.")] = False,
     watch: Annotated[
@@ -187,7 +191,8 @@ def _measure(
     add(measure.bench(config, counts, place, precisions=precisions, seconds=seconds, notify=notify))
     if also["startup"]:
         notify("start-up")
-        add({"startup": start.startup()})
+        first = start.first_step(config, place) if place.type == "cuda" else {}
+        add({"startup": start.startup() | first})
     if also["demo"]:
         notify("the demo")
         add({"demo_s": _demo_seconds(place)})
