@@ -26,7 +26,7 @@ def norms(view: View) -> dict[str, Tensor]:
     zero = torch.zeros_like(view.prior_loss)
     mlp = torch.stack([zero, *(each[name] for name, p in view.parameters.items() if p.part == "mlp")])
     found = {
-        "l1": torch.stack([weight.abs().sum() for weight in view.weights.values()]).sum(),
+        "l1": torch.stack([weight.norm(1) for weight in view.weights.values()]).sum(),
         "l2": torch.stack(list(each.values())).norm(),
         "mlp_norm": mlp.norm(),
         **{f"norm_{name}": norm for name, norm in each.items()},
