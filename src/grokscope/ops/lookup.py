@@ -168,15 +168,18 @@ def _pool_weight_backward(grad: Tensor, table: Tensor, index: Tensor) -> Float[T
         return pool_weight_backward(grad, table, index)
     examples, positions = index.shape
     backward = torch.ops.aten._embedding_bag_per_sample_weights_backward
-    bags = _bags(examples, positions, grad.device)
+    # a recorded graph would go on reading tensors that have left the cache
+    bags = (_kept_bags if grad.device.type == "cpu" else _bags)(examples, positions, grad.device)
     return backward(grad.contiguous(), table, index.reshape(-1), *bags, 0, -1).view(examples, positions)
 
 
-@functools.lru_cache(maxsize=8)
 def _bags(examples: int, positions: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Where the reads of each example begin, and the example of each read."""
     begin = torch.arange(0, examples * positions, positions, device=device)
     return begin, torch.arange(examples, device=device).repeat_interleave(positions)
+
+
+_kept_bags = functools.lru_cache(maxsize=8)(_bags)
 
 
 def _row_sums(source: Tensor, plan: Plan, weight: Tensor | None, reads_per_source: int) -> Float[Tensor, "rows width"]:
