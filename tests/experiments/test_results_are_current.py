@@ -107,7 +107,8 @@ class Watched(pd.DataFrame):
         return Watched
 
     def __getitem__(self, key):
-        Watched.read.update(name for name in ([key] if isinstance(key, str) else key) if isinstance(name, str))
+        names = [key] if isinstance(key, str | slice) else key
+        Watched.read.update(name for name in names if isinstance(name, str))
         return super().__getitem__(key)
 
     def __contains__(self, key):
