@@ -23,7 +23,9 @@ from .base import Simulated
 TABLES = 400
 """Simulated tables of a cheap test."""
 FEW = 100
-"""Those of one that takes milliseconds."""
+"""Those of one that takes tens of milliseconds."""
+SEVERAL = 2000
+"""Those of several arms: the size is then known to half a percentage point."""
 MANY = 60
 """Clusters from which on a formula takes the place of the simulation."""
 LEVEL = 0.025
@@ -129,8 +131,8 @@ def of_several(seeds: int, arms: int, spread: float) -> Simulated:
     generator = np.random.default_rng(7)
 
     def agrees(ratio: float) -> float:
-        logs = generator.normal(0, spread / np.sqrt(2), (FEW, arms, seeds)) + generator.normal(
-            0, spread, (FEW, 1, seeds)
+        logs = generator.normal(0, spread / np.sqrt(2), (SEVERAL, arms, seeds)) + generator.normal(
+            0, spread, (SEVERAL, 1, seeds)
         )
         logs[:, 0] += np.log(ratio)
         reached = np.ones(seeds, dtype=bool)
