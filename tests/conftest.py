@@ -1,6 +1,7 @@
 """Shapes are checked at every call, one thread per worker, and hypothesis does not time anything."""
 
 import os
+import sys
 
 os.environ.setdefault("GROKSCOPE_CHECK_SHAPES", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -127,3 +128,29 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("counts")
         for line in sorted(lines):
             terminalreporter.line(line)
+
+
+@pytest.fixture
+def unload():
+    """Forgets what was loaded, as a new process would; every test ends with it."""
+    from grokscope import loading
+    from grokscope.measures import measures
+    from grokscope.optim import optimizers
+    from grokscope.probes import probes
+
+    registries = [(registry, dict(registry.entries())) for registry in (measures, optimizers, probes)]
+    modules, path = set(sys.modules), list(sys.path)
+
+    def forget():
+        for registry, before in registries:
+            registry.entries().clear()
+            registry.entries().update(before)
+        for name in set(sys.modules) - modules:
+            if loading._file(sys.modules[name]).startswith(tuple(map(str, loading._folders))):
+                del sys.modules[name]
+        sys.path[:] = path
+        loading._files.clear()
+        loading._folders.clear()
+
+    yield forget
+    forget()

@@ -9,29 +9,31 @@ import os
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
+from typing import Any
 
 MOST = 8
 
 
+def cores() -> int:
+    """The number of cores available to this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def helpers(processes: int) -> ProcessPoolExecutor:
     """A pool of at most so many processes, and at most MOST. They have the user's own entries and no GPU."""
-    from .loading import loaded_files
+    from .loading import travelling_files
 
-    files = [Path(file["path"]) for file in loaded_files()]
-    return ProcessPoolExecutor(
-        min(MOST, processes), mp_context=get_context("spawn"), initializer=_begin, initargs=(files,)
-    )
+    spawn = get_context("spawn")
+    return ProcessPoolExecutor(min(MOST, processes), spawn, initializer=_begin, initargs=(travelling_files(),))
 
 
-def _begin(files: list[Path]) -> None:
+def _begin(files: list[dict[str, Any]]) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked for help decides
     import torch
 
-    from .loading import load_file
+    from .loading import load_copies
 
     torch.set_num_threads(1)
-    for file in files:
-        load_file(file)
+    load_copies(files)

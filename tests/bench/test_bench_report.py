@@ -14,6 +14,9 @@ from grokscope.bench.figures import cost_growth
 from grokscope.bench.report import GPU_TARGETS, as_markdown, as_text, rounded, short, si, tables
 from grokscope.cli import front
 from grokscope.config import RunConfig
+from grokscope.errors import ConfigError
+from grokscope.loading import load_file
+from grokscope.optim import optimizers
 from tools import speed_page as page
 
 
@@ -223,9 +226,29 @@ def test_the_first_step_is_timed_with_empty_and_with_full_caches(tiny, monkeypat
     assert rows["… with all kernels to compile: ≤ 15 s"] == ["20.0 s", "no"]
 
 
-def test_the_first_step_is_taken(tiny):
-    found = startup.first_step(tiny, torch.device("cpu"), repeats=1)
+OWN = """
+from grokscope.optim.base import optimizers
+from grokscope.optim.sgd import SGD
+
+
+@optimizers.register("of-the-user")
+class Own(SGD):
+    pass
+"""
+
+
+@pytest.mark.usefixtures("unload")
+def test_the_first_step_is_taken_with_the_users_own_code(tiny, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    load_file(tmp_path / "own.py")
+    own = replace(tiny, optim=optimizers.get("of-the-user")())
+    found = startup.first_step(own, torch.device("cpu"), repeats=1)
     assert 0 < found["first_step_s"] and 0 < found["first_step_cold_s"]
+
+
+def test_a_process_that_fails_is_one_line(tiny):
+    with pytest.raises(ConfigError, match=r"--startup: a fresh process could not be timed \(.*nowhere"):
+        startup.first_step(tiny, "nowhere")
 
 
 def test_the_front_page_says_what_each_command_says_of_itself():

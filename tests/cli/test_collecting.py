@@ -25,7 +25,7 @@ def asked(tiny):
 
 @pytest.fixture(autouse=True)
 def cores(monkeypatch):
-    monkeypatch.setattr(collecting.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(collecting, "cores", lambda: 4)
     monkeypatch.setattr(collecting, "LOOK", 0.01)
 
 
@@ -69,7 +69,7 @@ def test_a_failure_is_said_and_left_to_the_end(asked, tmp_path, capsys):
 
 
 def test_one_or_two_cores_are_left_to_training(asked, tmp_path, monkeypatch):
-    monkeypatch.setattr(collecting.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(collecting, "cores", lambda: 2)
     collector = Collector("quick", tmp_path / "runs", tmp_path / "results")
     with collector.watching({NAME: asked}):
         train(asked, tmp_path)

@@ -8,7 +8,6 @@ import pytest
 
 from grokscope import loading
 from grokscope.measures import measures
-from grokscope.optim import optimizers
 from grokscope.store import list_runs, read_metrics
 
 TINY = [
@@ -26,25 +25,7 @@ def {name}(view):
 """
 
 
-@pytest.fixture(autouse=True)
-def unload():
-    """Forgets what was loaded, as a new process would; every test ends with it."""
-    registries = [(registry, dict(registry.entries())) for registry in (measures, optimizers)]
-    modules, path = set(sys.modules), list(sys.path)
-
-    def forget():
-        for registry, before in registries:
-            registry.entries().clear()
-            registry.entries().update(before)
-        for name in set(sys.modules) - modules:
-            if loading._file(sys.modules[name]).startswith(tuple(map(str, loading._folders))):
-                del sys.modules[name]
-        sys.path[:] = path
-        loading._files.clear()
-        loading._folders.clear()
-
-    yield forget
-    forget()
+pytestmark = pytest.mark.usefixtures("unload")
 
 
 def write(folder, **files):

@@ -60,6 +60,8 @@ def row(**given):
         ("Spearman's ρ of a and b", 0.0),
         ("share", None),
         ("mean of accuracy_600", None),
+        ("median of first crossing of 99 %", None),
+        ("median of τ_grok", 1.0),
     ],
 )
 def test_the_line_of_no_effect(name, none):
@@ -85,6 +87,10 @@ def test_ends_that_are_not_bounded_are_arrows():
     assert effect_svg(effect(low=None, high=None), axis).count('class="range"') == 3
     assert "circle" not in effect_svg(effect(value=None), axis)
     assert effect_axis([effect("exponent", None, None, None)]) is None
+    unknown = effect(low=0.0, high=None)  # a ratio that begins at 0 is bounded on neither side
+    axis = effect_axis([unknown, effect()])
+    assert axis.log and axis.none == 1.0 and effect_svg(unknown, axis).count('class="range"') == 3
+    assert not effect_axis([effect("mean of log10 of the largest ratio", -2.0, -3.0, -1.0)]).log
 
 
 def test_what_is_asked_for_is_shaded():
@@ -94,6 +100,12 @@ def test_what_is_asked_for_is_shaded():
     assert html.count('class="asked"') == 1
     axis = effect_axis([effect("exponent", 0.9, 0.8, 1.0)], [(0.4, 0.6)])
     assert axis.low < 0.6 and 'class="asked"' in effect_svg(effect("exponent", 0.9, 0.8, 1.0), axis, (0.4, 0.6))
+
+
+def test_ranges_of_times_and_ratios_are_shaded_too():
+    for name, asked in (("median of first crossing", (687.0, 1192.0)), ("median of τ_grok", (0.0, 2.0))):
+        shown = effect(name, 900.0, 800.0, 1100.0)
+        assert 'class="asked"' in effect_svg(shown, effect_axis([shown], [asked]), asked)
 
 
 def test_every_verdict_has_a_mark_and_words_of_its_own():

@@ -57,16 +57,11 @@ def where(run):
 """
 
 
-@pytest.fixture
-def own_probe(tmp_path):
+@pytest.mark.usefixtures("unload")
+def test_long_work_is_shared_with_helpers_and_found_the_same(tiny, tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text(OWN)
     load_file(tmp_path / "own.py")
-    yield
-    probes._entries.pop("where")
-
-
-@pytest.mark.usefixtures("own_probe")
-def test_long_work_is_shared_with_helpers_and_found_the_same(tiny, tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text("raise RuntimeError  # changed since")
     runs = train_all([replace(tiny, seed=seed) for seed in range(4)], runs=tmp_path / "runs", device="cpu")
     arguments = (["compressibility", "where"], runs, ["a", "a", "b", "b"])
     alone = probing.probe_tables(*arguments, processes=2)  # a moment: no process is started

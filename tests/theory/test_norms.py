@@ -22,6 +22,15 @@ def test_spectral_norm_is_above_the_truth_by_little(seed: int) -> None:
     assert (spectral_norm(matrix) <= truth * 9 ** (1 / 1024)).all()
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_spectral_norm_neither_overflows_nor_vanishes(scale: float) -> None:
+    """Equal singular values vanish soonest when a matrix of trace 1 is squared."""
+    wide = scale * torch.eye(1500)
+    assert spectral_norm(wide).item() == pytest.approx(scale * 1500 ** (1 / 1024), rel=1e-3)
+    assert spectral_norm(0 * wide) < 1e-15
+    assert spectral_norm(torch.nan * wide).isnan()
+
+
 @pytest.mark.equation("structural-inference", "23", "23, residual")
 def test_lipschitz_bounds_by_hand() -> None:
     W_in, W_out = tensor([[3.0, 0.0], [0.0, 0.0]]), tensor([[0.0, 2.0], [0.0, 0.0]])

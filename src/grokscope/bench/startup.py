@@ -12,6 +12,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import ConfigError
+from ..loading import travelling_files
+
 if TYPE_CHECKING:
     import torch
 
@@ -24,8 +27,12 @@ import time
 begin = time.perf_counter()
 import json, sys, tempfile
 from dataclasses import replace
+from pathlib import Path
 from grokscope.config import RunConfig
 from grokscope.launch.local import train_all
+from grokscope.loading import load_file
+for path in sys.argv[3:]:
+    load_file(Path(path))
 config = replace(RunConfig.from_dict(json.loads(sys.argv[1])), epochs=1)
 with tempfile.TemporaryDirectory() as folder:
     train_all([config], device=sys.argv[2], runs=folder)
@@ -51,7 +58,8 @@ def startup(repeats: int = 5) -> dict[str, float]:
 def first_step(config: RunConfig, device: torch.device, repeats: int = 3) -> dict[str, float]:
     """Seconds from the import of the package to the end of a run of one epoch, evaluated and saved: with no kernel compiled before
     on the machine, and median with all of them."""
-    command = [sys.executable, "-c", FIRST_STEP, json.dumps(config.to_dict()), str(device)]
+    files = [file["path"] for file in travelling_files() if file["loaded"]]
+    command = [sys.executable, "-c", FIRST_STEP, json.dumps(config.to_dict()), str(device), *files]
     with tempfile.TemporaryDirectory() as folder:
         cold, *warm = (
             float(_text(command, {**os.environ, "TRITON_CACHE_DIR": folder}).split()[-1]) for _ in range(1 + repeats)
@@ -66,4 +74,8 @@ def _seconds(command: Sequence[str], env: dict[str, str]) -> float:
 
 
 def _text(command: Sequence[str], env: dict[str, str]) -> str:
-    return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(command, env=env, check=False, capture_output=True, text=True)
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise ConfigError("--startup", f"a fresh process could not be timed ({why})")
+    return done.stdout

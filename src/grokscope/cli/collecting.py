@@ -6,7 +6,6 @@ collected stays when the command is interrupted. On one or two cores, which trai
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import StoreError
-from ..helpers import helpers
+from ..helpers import cores, helpers
 
 if TYPE_CHECKING:
     from ..config import RunConfig
@@ -81,13 +80,12 @@ class Collector:
     @contextmanager
     def watching(self, asked: dict[str, list[tuple[str, RunConfig]]]) -> Iterator[None]:
         """Context in which runs are trained."""
-        cores = os.cpu_count() or 1
-        if cores < 3 or not asked:
+        if cores() < 3 or not asked:
             yield
             return
         self._waiting = dict(asked)
         self._left = {name: [config for _, config in own] for name, own in asked.items()}
-        self._pool = helpers(cores // 2)
+        self._pool = helpers(cores() // 2)
         ended = threading.Event()
         thread = threading.Thread(target=self._watch, args=(ended,), daemon=True)
         thread.start()
@@ -145,7 +143,7 @@ def _collect(name: str, scale: Scale, ids: list[tuple[str, str]], runs: Path, re
 
     experiment = find_experiment(name)
     own = [(arm, read_run(runs / id)) for arm, id in ids]
-    kept = collected(experiment, scale, [arm for arm, _ in ids], own, (os.cpu_count() or 1) // 4)
+    kept = collected(experiment, scale, [arm for arm, _ in ids], own, cores() // 4)
     folder = save_results(results, kept)
     for drawn in drawn_pictures(experiment, kept):
         save(drawn.figure, folder / f"{name}-{drawn.file}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ConfigError
+from ..helpers import cores
 from .app import Again, Device, Json, Lanes, Quiet, app
 from .claims import Results, print_rows
 from .collecting import Collector, collected
@@ -224,7 +224,7 @@ def collect_arms(
     own = [(arm, stored[config.id]) for arm, config in asked if config.id in stored]
     if not own:
         return None
-    kept = collected(experiment, scale, [arm for arm, _ in asked], own, os.cpu_count() or 1)
+    kept = collected(experiment, scale, [arm for arm, _ in asked], own, cores())
     if experiment.priced:
         trained = [(arm, config) for arm, config in asked if config.id in stored]
         kept = kept._replace(runs=_price(kept.runs, trained, device, PRICING[scale]))

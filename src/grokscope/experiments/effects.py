@@ -11,8 +11,10 @@ from markupsafe import Markup
 
 WIDTH, EDGE = 240, 8
 """Size of the picture of one row, and the space left at its ends, in pixels."""
-RATIOS = re.compile(r"ratio|largest measured/bound|τ_grok|median of")
-"""Names of effects that are ratios: drawn on a log scale, no effect is 1."""
+RATIOS = re.compile(r"^(?!.*log10).*(ratio|largest measured/bound|τ_grok)")
+"""Names of effects that are ratios: drawn on a log scale, no effect is 1. An interval that begins at 0 is not bounded there."""
+TIMES = re.compile(r"^median of")
+"""Names of effects that are times: drawn on a log scale, too."""
 DIFFERENCES = re.compile(r"^(difference|mean of gain|Spearman|mean of rank correlation|mean of log10 change)")
 """Names of effects for which no effect is 0."""
 Range = tuple[float, float]
@@ -39,12 +41,15 @@ def effect_axis(effects: Sequence[Mapping[str, Any]], asked: Sequence[Range] = (
     if not effects:
         return None
     name = effects[0]["name"]
-    known = [e[end] for e in effects for end in ("low", "value", "high") if e[end] is not None]
+    ratio = bool(RATIOS.search(name))
+    log = ratio or bool(TIMES.search(name))
+    known = [
+        e[end] for e in effects for end in ("low", "value", "high") if e[end] is not None and (e[end] > 0 or not log)
+    ]
     if known:
         centre = sorted(known)[len(known) // 2]
-        known += [min(own, key=lambda end: abs(end - centre)) for own in asked]
-    log = bool(RATIOS.search(name)) and all(x > 0 for x in known)
-    none = 1.0 if log else 0.0 if DIFFERENCES.search(name) else None
+        known += [min((end for end in own if end > 0 or not log), key=lambda end: abs(end - centre)) for own in asked]
+    none = 1.0 if ratio else 0.0 if DIFFERENCES.search(name) else None
     known += [none] if none is not None else []
     if len(known) < 2:
         return None
@@ -62,13 +67,14 @@ def effect_svg(effect: Mapping[str, Any], axis: EffectAxis, asked: Range | None 
     """The interval as a line, the value as a dot, the line of no effect, the range that is asked for; an arrow where an end of the
     interval is not bounded. The numbers stand beside it as text."""
     parts = []
-    if asked is not None and not axis.log:
-        from_, to = (axis.place(end) for end in asked)
+    if asked is not None:
+        from_, to = (axis.place(max(end, axis.low) if axis.log else end) for end in asked)
         parts.append(f'<path class="asked" d="M{from_:.1f} 0H{to:.1f}v18H{from_:.1f}z"/>')
     if axis.none is not None:
         x = axis.place(axis.none)
         parts.append(f'<path class="none" d="M{x:.1f} 0v18"/>')
     low, value, high = effect["low"], effect["value"], effect["high"]
+    low = None if axis.log and low == 0 else low
     left = EDGE / 2 if low is None else axis.place(low)
     right = WIDTH - EDGE / 2 if high is None else axis.place(high)
     parts.append(f'<path class="range" d="M{left:.1f} 9H{right:.1f}"/>')

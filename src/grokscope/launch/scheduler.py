@@ -7,7 +7,6 @@ worker help with blocks of examples (`ops/team.py`). On a GPU every worker has i
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ import torch
 
 from ..errors import ConfigError, LostLeaseError
 from ..fleet import Fleet, Job, Lane, Progress, TrainingStats
+from ..helpers import cores
 from ..ops.blas import float32_products
 from ..ops.graph import RECORDING
 from ..ops.memory import is_out_of_memory
@@ -273,5 +273,4 @@ class _AbandonedError(BaseException):
 
 def usable_cores() -> int:
     """The number of threads that PyTorch would use, at most the number of cores available to this process."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(torch.get_num_threads(), cores)
+    return min(torch.get_num_threads(), cores())

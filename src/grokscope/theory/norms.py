@@ -42,7 +42,7 @@ def _schatten(gram: Tensor, squarings: int = 9) -> Tensor:
     for k in range(squarings + 1):
         if k % EVERY == 0 or k == squarings:
             scale = torch.diagonal(gram, dim1=-2, dim2=-1).sum(-1).clamp_min(torch.finfo(gram.dtype).tiny)
-            norm = norm * scale**0.5 ** (k + 1)
+            norm = norm * scale.pow(2.0 ** -(k + 1))
             gram = gram / scale[..., None, None]
         if k < squarings:
             gram = gram @ gram
