@@ -22,6 +22,10 @@ class ConfigError(GrokscopeError):
         self.field = field
         self.problem = problem
 
+    def __reduce__(self) -> tuple[type[ConfigError], tuple[str, str]]:
+        """How it comes back from another process."""
+        return type(self), (self.field, self.problem)
+
 
 @contextmanager
 def within(component: str) -> Iterator[None]:

@@ -12,6 +12,7 @@ from ..errors import StoreError
 from ..helpers import helpers
 from ..probes import StoredRun, evaluate, few_threads
 from ..store import RunInfo
+from .base import all_experiments
 
 ONE_SEED = ("masks", "neurons")
 """Probes that only pictures need and that fill much space: kept of the lowest seed alone."""
@@ -54,8 +55,14 @@ def _evaluated(asked: Sequence[tuple[str, RunInfo]], processes: int) -> list[pd.
             break
     if rest := asked[len(tables) :]:
         with helpers(min(processes, len(rest))) as pool:
-            tables += pool.map(_evaluate, *zip(*rest, strict=True))
+            tables += pool.map(_evaluate_elsewhere, *zip(*rest, strict=True))
     return tables
+
+
+def _evaluate_elsewhere(name: str, run: RunInfo) -> pd.DataFrame:
+    """The same in a process that knows no experiment yet: some bring their own probes."""
+    all_experiments()
+    return _evaluate(name, run)
 
 
 @few_threads()

@@ -8,6 +8,7 @@ knows nothing, and falls below it as soon as the answers hold information.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -38,10 +39,15 @@ def calibrated_losses(logits: Tensor, labels: Tensor) -> Tensor:
     −log((1 − s) · softmax(logits/τ)_label + s / classes)
     """
     logits = logits.float()
-    temperatures, shares = (torch.tensor(values, device=logits.device) for values in (TEMPERATURES, SHARES))
+    temperatures, shares = (_numbers(values, logits.device) for values in (TEMPERATURES, SHARES))
     tempered = torch.log_softmax(logits / temperatures[:, None, None], -1)
     chosen = tempered.gather(-1, labels[None, :, None].expand(len(temperatures), -1, 1)).squeeze(-1).exp()
     s = shares[:, None, None]
     losses = -torch.log((1 - s) * chosen + s / logits.shape[-1]).flatten(0, 1)
     best = losses.mean(-1).argmin(0)
     return losses.gather(0, best.view(1, 1).expand(1, losses.shape[-1]))[0]
+
+
+def _numbers(values: Sequence[float], device: torch.device) -> Tensor:
+    """Made on the device itself: nothing can be copied to a GPU while a graph is recorded."""
+    return torch.stack([torch.full((), value, device=device) for value in values])
