@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from grokscope.experiments import probing
+from grokscope.errors import ConfigError
+from grokscope.experiments import all_experiments, probing
 from grokscope.launch.local import train_all
 from grokscope.loading import load_file
 from grokscope.probes import probes
@@ -63,13 +64,25 @@ def test_long_work_is_shared_with_helpers_and_found_the_same(tiny, tmp_path, mon
     load_file(tmp_path / "own.py")
     (tmp_path / "own.py").write_text("raise RuntimeError  # changed since")
     runs = train_all([replace(tiny, seed=seed) for seed in range(4)], runs=tmp_path / "runs", device="cpu")
-    arguments = (["compressibility", "where"], runs, ["a", "a", "b", "b"])
+    all_experiments()  # one of them brings the probe si-audit
+    arguments = (["compressibility", "where", "si-audit"], runs, ["a", "a", "b", "b"])
     alone = probing.probe_tables(*arguments, processes=2)  # a moment: no process is started
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.setattr(probing, "LONG", 0.0)
     shared = probing.probe_tables(*arguments, processes=2)
     pd.testing.assert_frame_equal(shared["compressibility"], alone["compressibility"], rtol=1e-5)
+    pd.testing.assert_frame_equal(shared["si-audit"].drop(columns="numbers"), alone["si-audit"].drop(columns="numbers"))
     assert set(alone["where"]["process"]) == {os.getpid()}
     own = shared["where"]
     assert list(own["arm"].drop_duplicates()) == ["a", "b"] and os.getpid() not in set(own["process"])
     assert set(own["threads"]) == {1} and set(own["numpy"]) == {"1"}
+
+
+def test_an_error_of_a_helper_is_told_as_it_is(tiny, tmp_path, monkeypatch):
+    runs = train_all([tiny, replace(tiny, seed=1)], runs=tmp_path, device="cpu")
+    monkeypatch.setattr(probing, "LONG", -1.0)
+    here = probing._evaluate
+    monkeypatch.setattr(probing, "_evaluate", lambda name, run: here("masks" if name == "unheard" else name, run))
+    with pytest.raises(ConfigError, match="no probe is called 'unheard'") as told:
+        probing.probe_tables(["unheard"], runs, ["a", "a"], processes=2)
+    assert told.value.field == "probe"

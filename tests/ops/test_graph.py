@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
+from grokscope.errors import ConfigError
 from grokscope.ops import graph
 
 
@@ -122,3 +123,32 @@ def test_out_of_memory_is_told_even_when_the_recording_breaks(gpu):
         graph.captured(step, lambda: [])()
     assert not graph.RECORDING.locked()
     assert gc.isenabled()
+
+
+def test_what_cannot_be_recorded_is_told_with_its_line(gpu):
+    gpu.breaks = True
+    refused = RuntimeError(
+        "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned."
+    )
+    steps = iter([None, None, refused])
+
+    def step():
+        if (error := next(steps)) is not None:
+            raise error
+
+    with pytest.raises(
+        ConfigError, match=r"test_graph.py, line \d+: a GPU cannot record `raise error`: .* torch.full"
+    ) as told:
+        graph.captured(step, lambda: [])()
+    assert "\n" not in str(told.value) and told.value.__cause__ is refused
+
+
+def test_another_error_of_a_recording_is_passed_on(gpu):
+    steps = iter([None, None, RuntimeError("shapes differ")])
+
+    def step():
+        if (error := next(steps)) is not None:
+            raise error
+
+    with pytest.raises(RuntimeError, match=r"^shapes differ$"):
+        graph.captured(step, lambda: [])()

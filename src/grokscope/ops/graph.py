@@ -6,18 +6,22 @@ Several fleets may record and replay concurrently, each in a thread with its own
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
+from ..errors import ConfigError
 from ..garbage import no_collection
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 T = TypeVar("T")
+_TORCH = str(Path(torch.__file__).parent)
 
 RECORDING = threading.Lock()
 """Held while a graph is recorded. PyTorch records one graph at a time, the allowed precision of matrix products is the same
@@ -83,10 +87,24 @@ def _recorded(function: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
         with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
             result = function()
     except RuntimeError as error:  # an aborted recording hides the original error
-        if isinstance(error.__context__, torch.OutOfMemoryError):
-            raise error.__context__ from None
+        first = error.__context__ if isinstance(error.__context__, RuntimeError) else error
+        if isinstance(first, torch.OutOfMemoryError):
+            raise first from None
+        if "captur" in str(first):
+            raise not_recordable(first) from first
         raise
     return graph, result
+
+
+def not_recordable(error: RuntimeError) -> ConfigError:
+    """Something that a GPU cannot repeat from a recording, said with the line of Python that asked for it."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_TORCH)]
+    last = frames[-1]
+    return ConfigError(
+        f"{Path(last.filename).name}, line {last.lineno}",
+        f"a GPU cannot record `{last.line}`: steps and measures must stay on it; make tensors there, such as "
+        "torch.full((), 0.5, device=logits.device), and do not ask for a value",
+    )
 
 
 @contextmanager

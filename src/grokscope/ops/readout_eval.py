@@ -72,7 +72,7 @@ def _one_run(given: list[Tensor], scale: float, norm: Normalise | None, to_atten
         loss[part] = -answer
         correct[part] = (answer >= logits.amax(-1)).to(x)
         if to_attention is not None:
-            back = logits.exp_().scatter_add_(-1, label, logits.new_tensor(-1.0).expand(label.shape))
+            back = logits.exp_().scatter_add_(-1, label, logits.new_full((), -1.0).expand(label.shape))
             to_x = torch.mm(back, W_U.mT) if scale == 1 else torch.mm(back, W_U.mT).mul_(scale)
             to_active = torch.mm(to_x, W_out.mT)
             torch.ops.aten.threshold_backward.grad_input(to_active, active, 0, grad_input=to_active)

@@ -17,7 +17,7 @@ experiment(
     question="Is the pair that matters found among 4 to 64 tokens, and sooner than plain training generalises?",
     base=BASE,
     arms=ARMS,
-    seeds=40,
+    seeds=20,
     quick=QUICK,
     quick_seeds=20,
     quick_arms={"2 distractors": {"epochs": 2000}},
