@@ -9,7 +9,9 @@ import pytest
 from grokscope.experiments.base import find_experiment
 from grokscope.experiments.ledger import rulings
 from grokscope.figures import figures
+from grokscope.papers.race.figures.controls import positive_controls
 from grokscope.race.board import ranked
+from grokscope.race.clocks import FIRST, FIRST_95
 from grokscope.race.merging import merged
 from grokscope.race.page import controls_rows, markdown
 from grokscope.race.words import cells, interval
@@ -87,6 +89,18 @@ def test_the_picture_has_a_mark_for_every_seed():
     (axes,) = figures.get("race-leaderboard")(results).axes
     marks = [line.get_gid() for line in axes.lines]
     assert marks.count("reached") == 10 and marks.count("censored") == 2
+
+
+def test_the_picture_of_the_controls_counts_to_the_authors_threshold():
+    results = table(Muon=[100, 110, None], EGD=[40, 50, 60])
+    results = results._replace(runs=results.runs.assign(race_first_95=results.runs["race_first"] / 2))
+    clocks = {"Muon": FIRST_95, "EGD": FIRST}
+    (axes,) = positive_controls(results, clocks=clocks, published={"Muon": 70.0}).axes
+    reached = [line.get_xdata()[0] for line in axes.lines if line.get_gid() == "reached"]
+    assert sorted(reached) == [40, 50, 50, 55, 60]
+    assert [line.get_gid() for line in axes.lines].count("censored") == 1
+    (bar,) = axes.collections
+    assert bar.get_gid() == "published" and bar.get_segments()[0][0][0] == 70
 
 
 def judged(name, claim, **times):

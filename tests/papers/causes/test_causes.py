@@ -13,6 +13,7 @@ from grokscope.experiments.collect import run_rows
 from grokscope.experiments.columns import values
 from grokscope.experiments.ledger import rulings
 from grokscope.experiments.probing import probe_tables
+from grokscope.figures import figures
 from grokscope.launch.local import train_all
 from grokscope.store.results import Results
 
@@ -111,6 +112,12 @@ def test_starvation_is_measured_relative_to_the_mlp(tiny, tmp_path):
     chosen = results.runs["arm"] == "q = 16, watched"
     for run, starved in zip(results.runs["run"][chosen], column[chosen], strict=True):
         assert starved == float(ratio[run] <= 0.5)
+    (axes,) = figures.get("causes-gradients")(results).axes
+    first = probed[(probed["arm"] == "q = 16, watched") & (probed["seed"] == 0)].sort_values("epoch")
+    for part in ("attention", "mlp"):
+        (line,) = [line for line in axes.lines if line.get_label() == part]
+        assert line.get_xdata().tolist() == first["epoch"].tolist()
+        assert line.get_ydata() == pytest.approx(first[part].to_numpy())
 
 
 def test_no_plateau_is_twice_the_time_to_memorise():

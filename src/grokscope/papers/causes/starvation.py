@@ -15,6 +15,7 @@ from ...experiments.base import Arms, Claim, experiment
 from ...experiments.columns import column
 from ...experiments.rules import Alike, InEach, ShareAtLeast, Sooner, in_regimes
 from .common import AFTER_99, BASE, COLLECTED, DIAL, DIFFERS, QUICK, branches, on_dial, quick_arms
+from .figures.gradients import gradients
 
 if TYPE_CHECKING:
     from ...store.results import Results
@@ -62,7 +63,8 @@ experiment(
     title="Starvation",
     question="Does attention wait because its gradient is explained away?",
     base=BASE,
-    differs=DIFFERS,
+    differs=DIFFERS + " Gradients still grow at epoch 100, from which the first two rules measure their fall: what they do in "
+    "between is in the picture.",
     arms=on_dial(ARMS),
     seeds=20,
     parts=list(DIAL),
@@ -110,5 +112,5 @@ experiment(
             of="ours",
         ),
     ],
-    pictures={"accuracy": "accuracy", "times": "times"},
+    pictures={"gradients": gradients, "accuracy": "accuracy", "times": "times"},
 )

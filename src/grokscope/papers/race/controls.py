@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ...config import RunConfig
@@ -11,6 +12,7 @@ from ...experiments.rules import InEach, Rule, Sooner, WithinRange
 from ...race.clocks import FIRST, FIRST_95
 from ...race.methods.base import Control, Method, accelerators
 from .collected import COLLECTED
+from .figures.controls import positive_controls
 
 SLACK = 1.25
 """A published number counts as reached if it takes at most so many times as long."""
@@ -69,7 +71,14 @@ experiment(
             reported="; ".join(f"{t}: {own.reported}" for t, (_, own) in EVERY.items() if own.steps is None),
         ),
     ],
-    pictures={"times": "times"},
+    pictures={
+        "steps": partial(
+            positive_controls,
+            clocks={title: clock_of(own) for title, (_, own) in EVERY.items()}
+            | {arm: clock_of(own) for arm, own in BASELINES.items()},
+            published={title: own.steps for title, (_, own) in EVERY.items() if own.steps is not None},
+        )
+    },
     collected=COLLECTED,
     settings="authors'",
     differs=" ".join(f"{title}: {own.differs}" for title, (_, own) in EVERY.items() if own.differs),
