@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from grokscope.ops import triton as kernels
 from grokscope.ops.triton.launching import launch, rehearsal
 
 CPU = torch.device("cpu")
@@ -112,3 +113,21 @@ def test_an_error_ends_the_rehearsal():
         raise KeyError
     launch(kernel, (1,))
     assert kernel.launched
+
+
+def test_kernels_are_tried_while_other_things_are_prepared(monkeypatch):
+    begun, prepared, tried_in = threading.Event(), threading.Event(), []
+
+    def trial():
+        tried_in.append(threading.get_ident())
+        begun.set()
+        return prepared.wait(timeout=60)
+
+    monkeypatch.setattr(kernels, "_compiled", trial)
+    kernels.try_early(torch.device("cuda"))
+    assert begun.wait(timeout=60) and tried_in != [threading.get_ident()]
+    prepared.set()
+    assert kernels.usable_on(torch.device("cuda"))
+    before = len(tried_in)
+    kernels.try_early(CPU)
+    assert not kernels.usable_on(CPU) and len(tried_in) == before

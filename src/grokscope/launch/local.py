@@ -23,6 +23,7 @@ from ..measures import measures
 from ..ops.blas import numerics
 from ..ops.devices import device_name, resolve_device
 from ..ops.memory import free_memory
+from ..ops.triton import try_early
 from ..run.branching import beginning, parent_of
 from ..run.clamped import attention_at_branch
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
@@ -214,6 +215,7 @@ def _train_jobs(
 
     notes   filled as jobs are made; printed before training
     """
+    try_early(device)
     cores, free = usable_cores(), free_memory(device)
     workers = plan_workers(configs, device, cores, lanes)
     if device.type == "cpu":

@@ -24,6 +24,20 @@ def usable_on(device: torch.device) -> bool:
         return _compiled()
 
 
+def try_early(device: torch.device) -> None:
+    """Begin to find out whether they can be used, while data are prepared: where nothing is compiled yet it takes seconds."""
+    if device.type == "cuda":
+        threading.Thread(target=_ask, args=(device,)).start()
+
+
+def _ask(device: torch.device) -> None:
+    import torch
+
+    if device.index is not None:
+        torch.cuda.set_device(device)  # of this thread
+    usable_on(device)
+
+
 @functools.cache
 def _compiled() -> bool:
     """Whether Triton can compile on this machine; prints the reason if not."""

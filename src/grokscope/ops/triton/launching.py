@@ -19,7 +19,7 @@ import torch
 
 from ...helpers import cores
 
-MOST = 8
+MOST = 16
 """Kernels that are compiled at once, at most."""
 
 

@@ -63,7 +63,8 @@ experiment(
     title="Starvation",
     question="Does attention wait because its gradient is explained away?",
     base=BASE,
-    differs=DIFFERS + " Gradients still grow at epoch 100, from which the first two rules measure their fall: what they do in "
+    differs=DIFFERS
+    + " Gradients still grow at epoch 100, from which the first two rules measure their fall: what they do in "
     "between is in the picture.",
     arms=on_dial(ARMS),
     seeds=20,
