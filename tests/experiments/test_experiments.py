@@ -76,6 +76,20 @@ def test_a_run_is_shared_only_by_experiments_that_watch_and_stop_it_alike():
                 assert wishes.setdefault(config.id, config) == config
 
 
+def test_where_few_runs_reach_the_shares_come_before_the_ratio():
+    claim = Claim(name="sooner", statement="It is.", rule=Sooner("a", "b"), text="It is.")
+    experiment = replace(find_experiment("si-fig8"), claims=[claim])
+
+    def effects(**times):
+        (row,) = rulings(experiment, results_of(**times))
+        return [effect["name"] for effect in row["cases"][0]["effects"]]
+
+    ratio, shares = effects(a=[100] * 20, b=[200] * 20)
+    assert ratio == "time ratio" and shares.startswith("difference of shares")
+    assert effects(a=[100] * 20, b=[None] * 20) == [shares, ratio]  # the ratio is not known
+    assert effects(a=[100] * 20, b=[200] + [None] * 19) == [shares, ratio]  # one pair bounds nothing
+
+
 def test_a_claim_whose_arms_were_not_run_is_not_tested():
     claims = [
         Claim(name=name, statement="It is.", rule=rule, text="It is.")
