@@ -17,7 +17,7 @@ NEVER = Line2D([], [], color=NEUTRAL, ls="", marker=">", ms=4.5, mfc="none", lab
 
 
 def rows(titles: Sequence[str], label: str) -> tuple[Figure, Axes]:
-    """A figure with a row for each title, and steps on a log scale."""
+    """A figure with a row for each title."""
     figure = Figure(figsize=(0.85 * PAGE_WIDTH, 0.9 + 0.3 * len(titles)))
     ax = figure.add_subplot()
     ax.set_xlabel(label)
