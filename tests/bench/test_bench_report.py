@@ -97,6 +97,14 @@ def test_only_networks_with_targets_have_them():
     assert [table.title for table in tables(other)] == ["Run-steps per second", "Limits of the device", "Scaling"]
 
 
+def test_a_goal_of_large_fleets_is_not_asked_of_small_ones():
+    small = MEASURED | {"fleet": [one for one in MEASURED["fleet"] if one["lanes"] <= 5]}
+    assert [cells[0] for cells in tables(small)[2].rows][:2] == [
+        "five lanes: ≥ 15,000 run-steps/s",
+        "one lane: ≥ 4,500 run-steps/s",
+    ]
+
+
 @pytest.mark.parametrize("name", ["default", *REFERENCES])
 def test_networks_with_targets_are_recognised(name: str):
     config = replace(RunConfig(), **REFERENCES.get(name, {}))

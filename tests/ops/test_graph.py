@@ -143,12 +143,22 @@ def test_what_cannot_be_recorded_is_told_with_its_line(gpu):
     assert "\n" not in str(told.value) and told.value.__cause__ is refused
 
 
-def test_another_error_of_a_recording_is_passed_on(gpu):
-    steps = iter([None, None, RuntimeError("shapes differ")])
+@pytest.mark.parametrize("breaks", [False, True])
+@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), ValueError("a number")])
+def test_another_error_of_a_step_is_passed_on(gpu, error, breaks):
+    gpu.breaks = breaks
+    steps = iter([None, None, error])
 
     def step():
-        if (error := next(steps)) is not None:
-            raise error
+        if (raised := next(steps)) is not None:
+            raise raised
 
-    with pytest.raises(RuntimeError, match=r"^shapes differ$"):
+    with pytest.raises(type(error)) as told:
         graph.captured(step, lambda: [])()
+    assert told.value is error
+
+
+def test_a_recording_that_cannot_end_is_told_as_it_is(gpu):
+    gpu.breaks = True
+    with pytest.raises(RuntimeError, match="previous error during capture"):
+        graph.captured(lambda: None, lambda: [])()

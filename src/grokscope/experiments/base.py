@@ -51,6 +51,11 @@ class Effect(NamedTuple):
     """The arm that it belongs to, where a case has several or does not name it."""
 
     @property
+    def bounded(self) -> bool:
+        """Whether the runs say anything about it."""
+        return not (np.isnan(self.value) or (self.low <= 0 and self.high == np.inf))
+
+    @property
     def numbers(self) -> str:
         """`0.42 (0.31 to 0.55)`"""
         ends = (self.value, self.low, self.high)
@@ -96,7 +101,7 @@ class Case:
     p_for: float = 1.0
     p_against: float = 1.0
     effects: Sequence[Effect] = ()
-    """The one that decides first."""
+    """The one that decides first; a settled case has those that the runs do not bound last."""
     measured: str = ""
     """The arms in words."""
     test: str = ""

@@ -147,7 +147,7 @@ def _case(case: Case) -> dict[str, Any]:
     return {
         "name": case.name,
         "verdict": case.verdict,
-        "effects": [_effect(effect) for effect in _known_first(case)],
+        "effects": [_effect(effect) for effect in case.effects],
         "p": case.p,
         "p_for": case.p_for,
         "p_against": case.p_against,
@@ -158,15 +158,6 @@ def _case(case: Case) -> dict[str, Any]:
         "measured": case.measured,
         "numbers": dict(case.numbers),
     }
-
-
-def _known_first(case: Case) -> list[Effect]:
-    """Its effects. Those of which the runs bound nothing come last: where few runs reach, shares tell more than times."""
-
-    def unbounded(effect: Effect) -> bool:
-        return np.isnan(effect.value) or (effect.low <= 0 and effect.high == np.inf)
-
-    return list(case.effects) if case.asked else sorted(case.effects, key=unbounded)
 
 
 def _effect(effect: Effect) -> dict[str, Any]:

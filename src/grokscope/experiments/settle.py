@@ -41,7 +41,7 @@ def settle(cases: Sequence[Case]) -> Ruling:
     """Verdicts of all cases, with Holm's correction over those that a test decides, and one verdict from them."""
     tested = [at for at, case in enumerate(cases) if case.verdict is None]
     sides = [holm([min(1.0, 2 * getattr(cases[at], side)) for at in tested]) for side in ("p_for", "p_against")]
-    settled = [_without_repetition(case) for case in cases]
+    settled = [_readable(case) for case in cases]
     for at, agrees, disagrees in zip(tested, *sides, strict=True):
         verdict: Verdict = "agrees" if agrees < ALPHA else "disagrees" if disagrees < ALPHA else "cannot be told"
         verdict = "cannot be told" if cases[at].blocked else verdict
@@ -54,11 +54,14 @@ def settle(cases: Sequence[Case]) -> Ruling:
     return Ruling(verdict=verdict, when=when, cases=settled, test=test, measured="\n".join(map(line, settled)))
 
 
-def _without_repetition(case: Case) -> Case:
-    """The case, its effects without an arm that its own name ends with."""
+def _readable(case: Case) -> Case:
+    """The case, its effects without an arm that its own name ends with. One of which nothing is known comes last, unless arms give
+    the order: where few runs reach, the shares tell more than a ratio of times."""
     named = [
         effect._replace(of="") if effect.of and case.name.endswith(effect.of) else effect for effect in case.effects
     ]
+    if not case.asked and not any(effect.of for effect in named):
+        named.sort(key=lambda effect: not effect.bounded)
     return replace(case, effects=named)
 
 

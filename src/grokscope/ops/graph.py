@@ -83,15 +83,19 @@ def _recorded(function: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
     current.wait_stream(side)
     graph = torch.cuda.CUDAGraph()
     # thread_local: work of other threads (allocate, copy, replay) does not affect this recording
+    first: Exception | None = None
     try:
         with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
-            result = function()
-    except RuntimeError as error:  # an aborted recording hides the original error
-        first = error.__context__ if isinstance(error.__context__, RuntimeError) else error
-        if isinstance(first, torch.OutOfMemoryError):
-            raise first from None
-        if "captur" in str(first):
+            try:
+                result = function()
+            except Exception as error:
+                first = error
+                raise
+    except Exception:  # ending an aborted recording may raise an error that hides the first
+        if isinstance(first, RuntimeError) and "captur" in str(first):
             raise not_recordable(first) from first
+        if first is not None:
+            raise first from None
         raise
     return graph, result
 

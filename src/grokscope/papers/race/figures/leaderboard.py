@@ -13,7 +13,7 @@ from ....figures.registry import figures
 from ....figures.style import NEUTRAL, arm_colours
 from ....race.board import ranked
 from ....race.clocks import FIRST, STABLE
-from .rows import NEVER, SEED, draw_row, fit_steps, rows
+from .rows import NEVER, SEED, bar, bar_entry, draw_row, fit_steps, rows
 
 if TYPE_CHECKING:
     from ....store.results import Results
@@ -35,11 +35,11 @@ def leaderboard(results: Results) -> Figure:
         shown += first.time.tolist()
         middle, low, high = row.first
         if np.isfinite(middle):
-            ax.vlines(middle, place - 0.36, place + 0.36, color="black", lw=1.8, zorder=3, gid="median")
+            bar(ax, place, middle, "median")
             end = high if np.isfinite(high) else float(first.time.max())
             ax.hlines(place, max(low, 1.0), end, color="black", lw=1.0, zorder=3)
     fit_steps(ax, shown)
     hollow = Line2D([], [], color=NEUTRAL, ls="", marker="o", ms=3.5, mfc="none", label="did not last")
-    median = Line2D([], [], color="black", ls="", marker="|", mew=1.8, ms=9, label="median, 95 % interval")
-    figure.legend(handles=[SEED, hollow, NEVER, median], loc="outside lower center", ncols=4, handlelength=1.2)
+    entries = [SEED, hollow, NEVER, bar_entry("median, 95 % interval")]
+    figure.legend(handles=entries, loc="outside lower center", ncols=4, handlelength=1.2)
     return figure

@@ -44,6 +44,16 @@ def draw_row(ax: Axes, place: int, times: Sample, colour: str, stable: Sample | 
     ax.text(1.02, place, text, transform=ax.get_yaxis_transform(), size=SMALL, va="center")
 
 
+def bar(ax: Axes, place: int, steps: float, gid: str) -> None:
+    """A black bar across a row."""
+    ax.vlines(steps, place - 0.36, place + 0.36, color="black", lw=1.8, zorder=3, gid=gid)
+
+
+def bar_entry(label: str) -> Line2D:
+    """What a bar is called in the legend."""
+    return Line2D([], [], color="black", ls="", marker="|", mew=1.8, ms=9, label=label)
+
+
 def fit_steps(ax: Axes, shown: Sequence[float]) -> None:
     """A log axis around all that is drawn."""
     ax.set_xscale("log")
