@@ -328,3 +328,25 @@ def test_an_effect_within_the_margin_is_said_to_be_small():
     )
     assert "within the margin" not in settle([Case(p_for=1e-4, p_against=0.5)]).measured
     assert "within the margin" not in settle([Case(p_for=0.5, p_against=1e-4)]).measured
+
+
+def test_a_verdict_that_so_few_runs_cannot_give_is_said_to_be_out_of_reach():
+    shares = results_of(**{arm: [100] * 20 for arm in "abcd"})
+    alone = ShareAtLeast("a", 0.8)(shares)
+    assert alone.verdict == "agrees" and "too few" not in alone.measured
+    together = InEach({arm: ShareAtLeast(arm, 0.8) for arm in "abcd"})(shares)
+    assert together.verdict == "cannot be told"
+    assert together.measured.count("20 runs are too few to agree among 4 cases, whatever they show") == 4
+    few = ShareAtMost("a", 0.2)(results_of(a=[None] * 8))
+    assert few.verdict == "cannot be told" and "8 runs are too few to agree, whatever they show" in few.measured
+    none = ShareAtLeast("a", 0.8, column="missing")
+    assert "too few" not in none(shares._replace(runs=shares.runs.assign(missing=np.nan))).measured  # none to judge
+
+
+def test_a_case_that_only_the_correction_keeps_from_a_verdict_says_so():
+    cases = [Case(p_for=0.01), Case(p_against=0.01), Case(p_for=0.3), Case(p_for=0.01, blocked="no reason")]
+    lines = settle(cases).measured.splitlines()
+    assert "by itself it would agree, but not among 4 cases (Holm)" in lines[0]
+    assert "by itself it would disagree" in lines[1]
+    assert not any("by itself" in line for line in lines[2:])
+    assert "by itself" not in settle(cases[:1]).measured

@@ -127,12 +127,12 @@ def test_what_is_measured_is_the_same(tiny, model):
 
 KERNELS = """
 import os, torch
-from grokscope.ops import query_attention, query_attention_batched, readout_batched
+from grokscope.ops import by_token, query_attention, query_attention_batched, readout_batched
 from grokscope.ops.normalise import Normalise
 from grokscope.ops.triton import adamw, errors, lookup, normalise, products, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
 from grokscope.ops.readout_eval import evaluate_readout
-from grokscope.ops.lookup import Plan, plan
+from grokscope.ops.lookup import Plan, added, plan, pool
 from grokscope.optim.adamw import AdamW
 from torch.func import vmap
 torch.manual_seed(0)
@@ -209,12 +209,30 @@ for runs, tokens, length, examples, d in ((2, 7, 3, 40, 8), (1, 4, 5, 150, 16)):
     found, kept = query_attention_batched.attend(*own, q)
     for a, b in zip(found, wanted):
         close(a, b.detach())
-    for given in ((1, 1, 1, 1), (1, 0, 0, 1), (0, 1, 0, 1), (0, 0, 0, 1)):
+    for given in ((1, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 0)):
+        given = (*given, 1, 1)  # values are always read
         total = sum((t * p).sum() for t, p, there in zip(wanted, push, given) if there)
         slopes = torch.autograd.grad(total, leaves, retain_graph=True, allow_unused=True, materialize_grads=True)
         to = tuple(p.to(place) if there else None for p, there in zip(push, given))
         for a, b in zip(query_attention_batched.attend_backward(tuple(own), kept, q, *found[:2], to), slopes):
             assert (a.cpu() - b).norm() <= loose * b.norm() + 1e-6
+by_token.usable_on, by_token.LONG = (lambda device: True), 1
+for runs, tokens, places, length, examples, d in ((2, 7, 11, 11, 40, 8), (1, 30, 9, 6, 17, 16)):
+    p = plan(torch.randint(0, tokens, (runs, examples, length)), tokens, places)
+    shapes = ((tokens, d), (places, d), (examples, length))
+    leaves = [torch.randn(runs, *shape).requires_grad_() for shape in shapes]
+    wanted = vmap(lambda t, s, w, *p: pool(added(t, s), w, Plan(*p)))(*leaves, *p)
+    push = torch.randn_like(wanted)
+    slopes = torch.autograd.grad(wanted, leaves, push)
+    own = [leaf.detach().to(place).requires_grad_() for leaf in leaves]
+    own_plan, weight = Plan(*(t.to(place) for t in p)), own[2].unsqueeze(-2)
+    stacked = by_token.pool_apart(*own[:2], weight, own_plan)
+    mapped = vmap(lambda t, s, w, *p: by_token.pool_apart(t, s, w, Plan(*p)))(*own[:2], weight, *own_plan)
+    alone = [by_token.pool_apart(own[0][i], own[1][i], weight[i], Plan(*(t[i] for t in own_plan))) for i in range(runs)]
+    for h in (stacked, mapped, torch.stack(alone)):
+        close(h.detach(), wanted.detach())
+        for a, b in zip(torch.autograd.grad(h, own, push.to(place)), slopes, strict=True):
+            close(a, b)
 numbers = dict(weight_decay=[0.0, 1.0], beta1=[0.9, 0.0], beta2=[0.999, 0.9], eps=[1e-8, 1e-3])
 numbers = {name: torch.tensor(values) for name, values in numbers.items()}
 w, g, m, s = (torch.rand(2, 1100) for _ in range(4))
@@ -266,8 +284,10 @@ def test_a_kernel_takes_the_largest_block_that_fits(monkeypatch):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("precision", ["float32", "tf32", "bf16"])
 @pytest.mark.parametrize("model", list(MODELS))
-def test_a_gpu_fleet_stays_near_the_plain_run(tiny, precision, model):
-    config = replace(tiny, model=Transformer(d=16, d_mlp=32, **MODELS[model]), precision=precision)
+@pytest.mark.parametrize("distractors", [2, 20])
+def test_a_gpu_fleet_stays_near_the_plain_run(tiny, precision, model, distractors):
+    task = replace(tiny.task, distractors=distractors)
+    config = replace(tiny, task=task, model=Transformer(d=16, d_mlp=32, **MODELS[model]), precision=precision)
     program = Program(config, 3, torch.device("cuda"))
     for lane in range(3):
         program.load(lane, replace(config, seed=lane), lane_data(replace(config, seed=lane)))

@@ -92,6 +92,7 @@ class Case:
 
     p_for       of the hypothesis that the claim is false: small lets the runs agree
     p_against   of the hypothesis that the claim is true: small lets them disagree
+    least       the smallest p_for that so many runs can give
 
     Each is tested at 2.5 %, which is where a 95 % interval ends, after Holm's correction over the cases of the claim. A case that
     no test decides gives its `verdict` itself.
@@ -100,6 +101,7 @@ class Case:
     name: str = ""
     p_for: float = 1.0
     p_against: float = 1.0
+    least: float = 0.0
     effects: Sequence[Effect] = ()
     """The one that decides first; a settled case has those that the runs do not bound last."""
     measured: str = ""

@@ -266,6 +266,7 @@ class ShareAtLeast(Rule):
             Case(
                 p_for=below if most else above,
                 p_against=above if most else below,
+                least=p_share_above(count, count, 1 - self.share if most else self.share),
                 effects=(Effect("share", value, low, high, percent=True, of=self.arm),),
                 measured=say_share(true, count),
                 test=f"exact binomial against {100 * self.share:g} %, {self.column or self.clock}",

@@ -40,18 +40,35 @@ class Rule:
 def settle(cases: Sequence[Case]) -> Ruling:
     """Verdicts of all cases, with Holm's correction over those that a test decides, and one verdict from them."""
     tested = [at for at, case in enumerate(cases) if case.verdict is None]
-    sides = [holm([min(1.0, 2 * getattr(cases[at], side)) for at in tested]) for side in ("p_for", "p_against")]
+    sides = [_corrected([cases[at] for at in tested], side) for side in ("p_for", "p_against", "least")]
     settled = [_readable(case) for case in cases]
-    for at, agrees, disagrees in zip(tested, *sides, strict=True):
+    for at, agrees, disagrees, least in zip(tested, *sides, strict=True):
         verdict: Verdict = "agrees" if agrees < ALPHA else "disagrees" if disagrees < ALPHA else "cannot be told"
         verdict = "cannot be told" if cases[at].blocked else verdict
-        both = SMALL if verdict == "agrees" and disagrees < ALPHA else ""
-        measured = "; ".join(part for part in (both, cases[at].measured) if part)
+        note = _note(cases[at], verdict, disagrees, least, len(tested))
+        measured = "; ".join(part for part in (note, cases[at].measured) if part)
         settled[at] = replace(settled[at], verdict=verdict, p=float(min(agrees, disagrees)), measured=measured)
     verdict, when = combined({case.name: case.verdict or "cannot be told" for case in settled})
     tests = dict.fromkeys(case.test for case in settled if case.test)
     test = "; ".join(tests) + (f"; Holm's correction over {len(tested)} cases" if len(tested) > 1 else "")
     return Ruling(verdict=verdict, when=when, cases=settled, test=test, measured="\n".join(map(line, settled)))
+
+
+def _corrected(cases: Sequence[Case], side: str) -> Sequence[float]:
+    """Two-sided p of the cases of a claim, after Holm's correction."""
+    return holm([min(1.0, 2 * getattr(case, side)) for case in cases])
+
+
+def _note(case: Case, verdict: Verdict, disagrees: float, least: float, cases: int) -> str:
+    """What a reader should know about a verdict: how little it says, or why the effects seem to say more."""
+    if verdict == "agrees":
+        return SMALL if disagrees < ALPHA else ""
+    if case.seeds and least >= ALPHA:
+        return f"{case.seeds} runs are too few to agree{f' among {cases} cases' if cases > 1 else ''}, whatever they show"
+    if verdict == "cannot be told" and not case.blocked and 2 * min(case.p_for, case.p_against) < ALPHA:
+        alone = "agree" if case.p_for < case.p_against else "disagree"
+        return f"by itself it would {alone}, but not among {cases} cases (Holm)"
+    return ""
 
 
 def _readable(case: Case) -> Case:

@@ -15,7 +15,8 @@ import torch
 from torch.func import vmap
 
 from ..ops import readout_stream
-from ..ops.lookup import Plan, distances, pool, pool_heads
+from ..ops.by_token import pool_apart
+from ..ops.lookup import Plan, added, distances, pool, pool_heads
 from ..ops.normalise import Normalise
 from ..ops.query_attention import attend
 from ..ops.readout_eval import evaluate_readout
@@ -80,16 +81,16 @@ class Fused(Tables):
     ) -> tuple[Tensor, Output]:
         values = None
         if self._attends_by_hand(weights["W_E"], frozen):
-            *found, values = attend(weights, inputs)
-            seen = AtQuery(*(t.unsqueeze(-2) for t in found))
+            *found, token, place = attend(weights, inputs)
+            seen, values = AtQuery(*(t.unsqueeze(-2) for t in found)), (token, place)
         else:
             seen = self._attend(weights, inputs, frozen)
         if self.forms_stream(labels.device):
             x = self._stream(weights, inputs, seen.attention, values)
             loss = readout_stream.mean_cross_entropy(x, *self._behind(weights, labels))
         else:
-            values = self._values_with_query(weights, inputs) if values is None else values
-            loss = mean_cross_entropy(*self._read_out(weights, values, seen, reads or inputs, labels), once=True)
+            table = self._values_with_query(weights, inputs) if values is None else added(*values)
+            loss = mean_cross_entropy(*self._read_out(weights, table, seen, reads or inputs, labels), once=True)
         return loss, Output(self._deferred_logits(weights, inputs, frozen=frozen), *seen)
 
     def fused_eval(
@@ -145,14 +146,17 @@ class Fused(Tables):
         return usable_on(device)
 
     def _stream(
-        self, weights: dict[str, Tensor], plan: Plan, attention: Tensor, values: Tensor | None = None
+        self, weights: dict[str, Tensor], plan: Plan, attention: Tensor, values: tuple[Tensor, Tensor] | None = None
     ) -> Float[Tensor, "... example d"]:
         """x = e_q + h, or e_q + h W_O of all heads side by side.
 
-        values   v_j + e_q of one head, if they are known
+        values   of one head, if they are known: those of tokens, and those of places with e_q
         """
         if self.heads == 1:
-            return pool_heads(self._values_with_query(weights, plan) if values is None else values, attention, plan)
+            values = values or self._values_apart(weights, plan)
+            if values is None:
+                return pool_heads(self._values_with_query(weights, plan), attention, plan)
+            return pool_apart(*values, attention, plan)
         h = pool_heads(self._table(weights, plan, weights["W_V"], "value"), attention, plan)
         add = torch.baddbmm if h.ndim == 3 else torch.addmm
         return add(self._query(weights).unsqueeze(-2), h, weights["W_O"])
@@ -173,6 +177,13 @@ class Fused(Tables):
         through = torch.einsum("...dhw,...hwe->...hde", W_V.unflatten(-1, (self.heads, -1)).float(), W_O)
         own = {name: weights[name].unsqueeze(-3) for name in weights if weights[name].ndim > 1}
         return self._table(own, plan, through, "value", plus=(query / self.heads).unsqueeze(-2)).flatten(-3, -2)
+
+    def _values_apart(self, weights: dict[str, Tensor], plan: Plan) -> tuple[Tensor, Tensor] | None:
+        """The values of tokens, and those of places with e_q; None if a norm mixes both."""
+        if "value" in PATHS[self.norm]:
+            return None
+        token, place = self._apart(weights, plan, weights["W_V"])
+        return token, place + self._query(weights).unsqueeze(-2)
 
     def _attends_by_hand(self, W_E: Tensor, frozen: Tensor | None) -> bool:
         """Whether `attend` computes this model's attention: on a GPU of stacked runs, which need no vmap."""

@@ -59,9 +59,13 @@ class Tables(Model):
         if path in PATHS[self.norm]:
             table = in_full(self.norm_kind.at("attention", self._rows(weights, plan), weights) @ matrix)
             return table if plus is None else table + plus.unsqueeze(-2)
-        token = in_full(weights["W_E"] @ matrix)
-        place = in_full(self.positions.stream(weights, _places(weights, plan)) @ matrix)
+        token, place = self._apart(weights, plan, matrix)
         return added(token, place if plus is None else place + plus.unsqueeze(-2))
+
+    def _apart(self, weights: dict[str, Tensor], plan: Plan, matrix: Tensor) -> tuple[Tensor, Tensor]:
+        """What every token and what every position becomes under a matrix, without a norm in between."""
+        place = in_full(self.positions.stream(weights, _places(weights, plan)) @ matrix)
+        return in_full(weights["W_E"] @ matrix), place
 
     def _attend(
         self, weights: dict[str, Tensor], plan: Plan, frozen: Tensor | None = None, offset: Tensor | None = None

@@ -1,4 +1,4 @@
-"""Attention of the query and the table of values, for one head without a norm: forward, and a hand-written backward.
+"""Attention of the query and the values that it reads, for one head without a norm: forward, and a hand-written backward.
 
 With e_q = E_last + P_last and r = W_K W_Qᵀ e_q / √d, token v at position t has the logit (E_v + P_t) · r and the value
 (E_v + P_t) W_V + e_q: attention sums to 1, so the query may be added to the values. Both are products of embeddings with one
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 
 
 class Attended(NamedTuple):
-    """Attention of the query, and the value that it reads at each row."""
+    """Attention of the query, and the values that it reads: those of a token and of its place are added."""
 
     attention: Float[Tensor, "... example position"]
     log_attention: Float[Tensor, "... example position"]
     logits: Float[Tensor, "... example position"]
-    values: Float[Tensor, "... rows d"]
+    token: Float[Tensor, "... token d"]
+    place: Float[Tensor, "... place d"]
 
 
 def attend(weights: dict[str, Tensor], plan: Plan) -> Attended:
     """Attention of one run, or of each of several stacked runs."""
     matrices = [weights[name] for name in ("W_E", "W_pos", "W_Q", "W_K", "W_V")]
     if matrices[0].is_cuda:
-        return Attended(*_AttendOnGPU.apply(*matrices, *plan)[:4])
-    return Attended(*_Attend.apply(*matrices, plan.row)[:4])
+        return Attended(*_AttendOnGPU.apply(*matrices, *plan)[:5])
+    return Attended(*_Attend.apply(*matrices, plan.row)[:5])
 
 
 @checked
@@ -56,8 +57,7 @@ def _forward(
     # over a short last axis softmax is six times slower than over one before the examples
     log_attention = torch.log_softmax(logits.movedim(-1, 1), 1).movedim(1, -1).contiguous()
     attention = log_attention.exp()
-    values = token[:, :, None, :d] + (place[..., :d] + query)[:, None]
-    return attention, log_attention, logits, values.flatten(1, 2), own, M
+    return attention, log_attention, logits, token[..., :d].contiguous(), place[..., :d] + query, own, M
 
 
 def _backward(saved: tuple[Tensor, ...], to: Attended) -> tuple[Tensor, ...]:
@@ -67,14 +67,13 @@ def _backward(saved: tuple[Tensor, ...], to: Attended) -> tuple[Tensor, ...]:
     to_log = torch.addcmul(to.log_attention, attention, to.attention)
     to_logits = torch.addcmul(to.logits + to_log, attention, to_log.sum(-1, keepdim=True), value=-1)
     to_table = attention.new_zeros(len(row), tokens * places).scatter_add_(1, row.flatten(1), to_logits.flatten(1))
-    to_table, to_values = to_table.unflatten(1, (tokens, places)), to.values.unflatten(1, (tokens, places))
-    for_places = to_values.sum(1)
-    to_token = torch.cat([to_values.sum(2), to_table.sum(2)[..., None]], -1)
-    to_place = torch.cat([for_places, to_table.sum(1)[..., None]], -1)
+    to_table = to_table.unflatten(1, (tokens, places))
+    to_token = torch.cat([to.token, to_table.sum(2)[..., None]], -1)
+    to_place = torch.cat([to.place, to_table.sum(1)[..., None]], -1)
     to_M = torch.bmm(W_E.mT, to_token).baddbmm_(W_pos.mT, to_place)
     to_r = to_M[..., d:] / math.sqrt(d)
     to_own = torch.bmm(to_r.mT, W_K)
-    to_query = torch.baddbmm(for_places.sum(1, keepdim=True), to_own, W_Q.mT)
+    to_query = torch.baddbmm(to.place.sum(1, keepdim=True), to_own, W_Q.mT)
     to_E, to_pos = torch.bmm(to_token, M.mT), torch.bmm(to_place, M.mT)
     for table in (to_E, to_pos):
         table[:, -1:] += to_query
@@ -106,7 +105,7 @@ class _Attend(torch.autograd.Function):
     def backward(ctx: Any, *to: Tensor) -> Any:
         if torch.is_grad_enabled():
             raise RuntimeError("attend has no second derivative: differentiate the model's logits instead")
-        saved, given = ctx.saved_tensors, to[:4]
+        saved, given = ctx.saved_tensors, to[:5]
         if saved[0].ndim > 2:
             return *_backward(saved, Attended(*given)), None
         alone = tuple(t.unsqueeze(0) for t in saved), Attended(*(t.unsqueeze(0) for t in given))
@@ -115,7 +114,7 @@ class _Attend(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: Any, *tensors: Tensor) -> Any:
         stacked = (_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=True))
-        return _Attend.apply(*stacked), (0,) * 6
+        return _Attend.apply(*stacked), (0,) * 7
 
 
 class _AttendOnGPU(torch.autograd.Function):
@@ -132,9 +131,9 @@ class _AttendOnGPU(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.mark_non_differentiable(*output[4:])
+        ctx.mark_non_differentiable(*output[5:])
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*inputs, *output[:2], *output[4:])
+        ctx.save_for_backward(*inputs, *output[:2], *output[5:])
 
     @staticmethod
     def backward(ctx: Any, *to: Any) -> Any:
@@ -144,4 +143,4 @@ class _AttendOnGPU(torch.autograd.Function):
 
         saved = ctx.saved_tensors
         weights, plan, (attention, log_attention), kept = saved[:5], Plan(*saved[5:8]), saved[8:10], saved[10:]
-        return *attend_backward(weights, kept, plan, attention, log_attention, to[:4]), None, None, None
+        return *attend_backward(weights, kept, plan, attention, log_attention, to[:5]), None, None, None

@@ -1,4 +1,4 @@
-"""Attention of the query and the table of values of stacked runs on a GPU: as `ops/query_attention.py`, from few kernels.
+"""Attention of the query and the values that it reads, of stacked runs on a GPU: as `ops/query_attention.py`, from few kernels.
 
 A step of a few runs takes as long as its kernels are many, and autograd runs about twice as many.
 """
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 def attend(
     W_E: Tensor, W_pos: Tensor, W_Q: Tensor, W_K: Tensor, W_V: Tensor, plan: Plan
-) -> tuple[tuple[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
-    """Attention, its logarithm, its logits and the values; and e_q, W_Qᵀ e_q and r for the backward pass."""
+) -> tuple[tuple[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
+    """Attention, its logarithm, its logits and the values of tokens and places; and e_q, W_Qᵀ e_q and r for the backward pass."""
     query = W_E[:, -1:] + W_pos[:, -1:]
     own = torch.bmm(query, W_Q)
     r = torch.baddbmm(own.mT, W_K, own.mT, beta=0, alpha=1 / math.sqrt(W_E.shape[-1]))
     logits = gather(added(torch.bmm(W_E, r), torch.bmm(W_pos, r)), plan.row).squeeze(-1)
     log_attention = torch.log_softmax(logits, -1)
-    values = added(torch.bmm(W_E, W_V), torch.baddbmm(query, W_pos, W_V))
-    return (log_attention.exp(), log_attention, logits, values), (query, own, r)
+    token, place = torch.bmm(W_E, W_V), torch.baddbmm(query, W_pos, W_V)
+    return (log_attention.exp(), log_attention, logits, token, place), (query, own, r)
 
 
 def attend_backward(
@@ -37,17 +37,16 @@ def attend_backward(
     plan: Plan,
     attention: Tensor,
     log_attention: Tensor,
-    to: tuple[Tensor | None, Tensor | None, Tensor | None, Tensor],
+    to: tuple[Tensor | None, Tensor | None, Tensor | None, Tensor, Tensor],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients with respect to W_E, W_pos, W_Q, W_K and W_V.
 
-    to   gradients on attention, its logarithm, its logits (None is 0) and the values
+    to   gradients on attention, its logarithm, its logits (None is 0) and the values of tokens and places
     """
     W_E, W_pos, W_Q, W_K, W_V = weights
     query, own, r = kept
     tokens, share = W_E.shape[1], 1 / math.sqrt(W_E.shape[-1])
-    to_attention, to_log, to_logits, to_values = to
-    to_token, to_place = added_backward(to_values, tokens)
+    to_attention, to_log, to_logits, to_token, to_place = to
     to_V = torch.bmm(W_pos.mT, to_place).baddbmm_(W_E.mT, to_token)
     to_query = to_place.sum(1, keepdim=True)
     to_E, to_pos = torch.bmm(to_token, W_V.mT), torch.bmm(to_place, W_V.mT)

@@ -82,9 +82,9 @@ experiment(
         Claim(
             name="sgd",
             statement="Tuned SGD has no plateau.",
-            text="For each kind of distractors: at one of the four learning rates, at least 80 % of the runs that memorise reach "
+            text="For each kind of distractors: at one of the four learning rates, at least half of the runs that memorise reach "
             "99 % by twice the epochs that they took to memorise (exact binomial intervals, one verdict per rate).",
-            rule=in_regimes(InEach({arm: ShareAtLeast(arm, 0.8, column="no plateau") for arm in SGD}), DIAL),
+            rule=in_regimes(InEach({arm: ShareAtLeast(arm, 0.5, column="no plateau") for arm in SGD}), DIAL),
             of="critic",
         ),
     ],

@@ -15,7 +15,7 @@ experiment(
     question="For which distractors is the support found, and for which does the search pay?",
     base=BASE,
     arms=ARMS,
-    seeds=20,
+    seeds=40,
     quick=QUICK,
     quick_seeds=20,
     quick_arms=kept(["q = 1", "q = operands"]),

@@ -24,17 +24,17 @@ experiment(
     claims=[
         Claim(
             name="found",
-            statement="With distractors from the operand vocabulary the search names the true pair in at least 80 % of seeds.",
-            rule=InEach({arm: ShareAtLeast(arm, 0.8, column="search_found") for arm in ARMS}),
-            text="For each length. " + FOUND.format("80 %"),
+            statement="With distractors from the operand vocabulary the search names the true pair in at least 60 % of seeds.",
+            rule=InEach({arm: ShareAtLeast(arm, 0.6, column="search_found") for arm in ARMS}),
+            text="For each length. " + FOUND.format("60 %"),
             of="ours",
         ),
         Claim(
             name="sooner",
             statement="With operand distractors the search reaches 99 % with fewer run-steps in total than plain training, in at "
-            "least 80 % of seeds.",
-            rule=InEach({arm: ShareAtLeast(arm, 0.8, column="search_sooner") for arm in ARMS}),
-            text="For each length. " + SOONER.format("80 %"),
+            "least 60 % of seeds.",
+            rule=InEach({arm: ShareAtLeast(arm, 0.6, column="search_sooner") for arm in ARMS}),
+            text="For each length. " + SOONER.format("60 %"),
             of="ours",
         ),
     ],

@@ -32,7 +32,7 @@ experiment(
     question="For which tasks is the support found?",
     base=BASE,
     arms=ARMS,
-    seeds=20,
+    seeds=40,
     quick=QUICK,
     quick_seeds=20,
     quick_arms=kept(["addition", "addition, 5 % wrong labels"]) | SMALL,
