@@ -126,6 +126,20 @@ def test_divergence_that_is_zero_throughout_is_said_in_words(runs):
     assert said == [[], ["D = 0 throughout"], []]
 
 
+def test_a_band_down_to_zero_leaves_a_log_axis(make):
+    """A band without the corners below 0 would be another shape."""
+    runs = [make("clamped", seed=seed) for seed in range(4)]
+    clamped = [
+        replace(run, metrics=run.metrics.assign(D=run.metrics["D"].where(run.metrics["epoch"] < 100, 0.0)))
+        for run in runs
+    ]
+    ax = figures.accuracy_and_divergence(clamped).axes[1]
+    (band,) = (one for one in ax.collections if "half" in (one.get_gid() or ""))
+    heights = np.concatenate([path.vertices[:, 1] for path in band.get_paths()])
+    assert ax.get_yscale() == "log" and 0 < heights.min() < ax.get_ylim()[0] / 100
+    assert ax.get_ylim()[0] > clamped[0].metrics["D"].max() / 1e4  # it does not stretch the axis
+
+
 def test_many_arms_share_the_axes_of_accuracy_and_divergence(make):
     runs = [make("no prior"), *(make(f"β = {n}", t_grok=100 + n) for n in range(1, 9))]
     *shown, bar = accuracy_overlay(runs).axes

@@ -64,7 +64,9 @@ def _note(case: Case, verdict: Verdict, disagrees: float, least: float, cases: i
     if verdict == "agrees":
         return SMALL if disagrees < ALPHA else ""
     if case.seeds and least >= ALPHA:
-        return f"{case.seeds} runs are too few to agree{f' among {cases} cases' if cases > 1 else ''}, whatever they show"
+        return (
+            f"{case.seeds} runs are too few to agree{f' among {cases} cases' if cases > 1 else ''}, whatever they show"
+        )
     if verdict == "cannot be told" and not case.blocked and 2 * min(case.p_for, case.p_against) < ALPHA:
         alone = "agree" if case.p_for < case.p_against else "disagree"
         return f"by itself it would {alone}, but not among {cases} cases (Holm)"

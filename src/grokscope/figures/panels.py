@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
@@ -98,13 +99,19 @@ def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
 
 
 def log_values(ax: Axes) -> None:
-    """A log axis for a metric already drawn; values that are not above 0 are omitted.
+    """A log axis for a metric already drawn; values that are not above 0 are omitted, and bands that reach down to them leave the
+    panel.
 
     Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure. Over one to two
     decades 1, 2 and 5 are labelled: more labels would overlap. Below that more are, as plain numbers.
     """
     ax.set_yscale("log", nonpositive="mask")
     low, high = ax.get_ylim()
+    for own in ax.get_shared_y_axes().get_siblings(ax):
+        for band in own.findobj(PolyCollection):
+            for path in band.get_paths():  # without a value above 0 a corner would be missing
+                path.vertices = np.column_stack([path.vertices[:, 0], np.maximum(path.vertices[:, 1], low / 1e3)])
+    ax.set_ylim(low, high)
     if high >= 100 * low:
         ax.yaxis.set_minor_locator(NullLocator())
     else:

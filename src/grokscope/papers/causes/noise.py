@@ -88,5 +88,5 @@ experiment(
             of="critic",
         ),
     ],
-    pictures={"accuracy": "accuracy", "times": "times"},
+    pictures={"accuracy": "accuracy", "times": "times", "after": "causes-after"},
 )

@@ -113,5 +113,5 @@ experiment(
             of="ours",
         ),
     ],
-    pictures={"gradients": gradients, "accuracy": "accuracy", "times": "times"},
+    pictures={"gradients": gradients, "accuracy": "accuracy", "after": "causes-after"},
 )

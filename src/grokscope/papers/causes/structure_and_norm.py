@@ -85,5 +85,5 @@ experiment(
             of="critic",
         ),
     ],
-    pictures={"accuracy": "accuracy", "times": "times"},
+    pictures={"accuracy": "accuracy", "after": "causes-after"},
 )

@@ -90,5 +90,5 @@ experiment(
             of="ours",
         ),
     ],
-    pictures={"accuracy": "accuracy", "times": "times"},
+    pictures={"accuracy": "accuracy", "after": "causes-after"},
 )

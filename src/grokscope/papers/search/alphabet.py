@@ -37,7 +37,7 @@ experiment(
             of="ours",
         ),
     ],
-    pictures={"times": "times"},
+    pictures={"steps": "search-steps"},
     collected=(*COLLECTED, "plain_sooner"),
     settings="ours",
     differs=SETTINGS,

@@ -6,6 +6,7 @@ from ...config import RunConfig
 from ...models.transformer import Transformer
 from ...optim.adamw import AdamW
 from ...tasks.modular import Modular
+from . import figures as figures
 from . import found as found  # registers the numbers that experiments collect
 
 BASE = RunConfig(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...experiments.base import Arms, Claim, experiment, kept
 from ...experiments.rules import InEach, ShareAtLeast
 from .common import BASE, COLLECTED, QUICK, SETTINGS, SOONER
+from .figures import SEARCH_AND_PLAIN, steps_to_99
 from .found import SOLVERS, TRAINED
 
 ARMS: Arms = {"T = 5": {}, "T = 17": {"task.distractors": 14}}
@@ -36,8 +39,10 @@ experiment(
             of="ours",
         ),
     ],
-    pictures={"times": "times"},
-    collected=(*COLLECTED, *(f"{name}_{what}" for name in TRAINED for what in ("found", "later"))),
+    pictures={
+        "steps": partial(steps_to_99, methods=SEARCH_AND_PLAIN | {name: f"{name}_steps" for name in TRAINED}),
+    },
+    collected=(*COLLECTED, *(f"{name}_{what}" for name in TRAINED for what in ("found", "steps", "later"))),
     settings="ours",
     differs=SETTINGS,
 )
@@ -73,5 +78,6 @@ experiment(
     pictures={"times": "times"},
     collected=tuple(f"{name}_found" for name in SOLVERS),
     settings="ours",
-    differs=SETTINGS + " Forty seeds: the first twenty, which were judged before, are too few for any of six cases to agree.",
+    differs=SETTINGS
+    + " Forty seeds: the first twenty, which were judged before, are too few for any of six cases to agree.",
 )

@@ -45,7 +45,7 @@ experiment(
             of="ours",
         ),
     ],
-    pictures={"times": "times"},
+    pictures={"steps": "search-steps"},
     collected=COLLECTED,
     settings="ours",
     differs=SETTINGS,

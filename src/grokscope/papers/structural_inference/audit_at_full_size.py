@@ -32,7 +32,8 @@ experiment(
     title="The theory, statement by statement",
     question="Which statements of the paper hold on trained networks, and which of them ask for something?",
     base=PAPER,
-    differs=DIFFERS + " Formulas are restored; the constant of β̃ is fitted in each run. Forty seeds: the first twenty, which were "
+    differs=DIFFERS
+    + " Formulas are restored; the constant of β̃ is fitted in each run. Forty seeds: the first twenty, which were "
     "judged before, are too few for any of 15 cases to agree.",
     arms={arm: {**settings, "log.keep": 500} for arm, settings in ARMS.items()},
     seeds=40,

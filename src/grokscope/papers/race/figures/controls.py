@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from ....experiments.clocks import Clock, times
 from ....figures.registry import figures
+from ....figures.rows import NEVER, SEED, bar, bar_entry, draw_row, fit_steps, rows
 from ....figures.style import arm_colours
-from .rows import NEVER, SEED, bar, bar_entry, draw_row, fit_steps, rows
 
 if TYPE_CHECKING:
     from ....store.results import Results

@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 
 from ....experiments.clocks import times
 from ....figures.registry import figures
+from ....figures.rows import NEVER, SEED, bar, bar_entry, draw_row, fit_steps, rows
 from ....figures.style import NEUTRAL, arm_colours
 from ....race.board import ranked
 from ....race.clocks import FIRST, STABLE
-from .rows import NEVER, SEED, bar, bar_entry, draw_row, fit_steps, rows
 
 if TYPE_CHECKING:
     from ....store.results import Results

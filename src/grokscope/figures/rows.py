@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ....analysis import Sample
-from ....figures.style import NEUTRAL, PAGE_WIDTH, SMALL
+from ..analysis import Sample
+from .panels import log_epochs
+from .style import NEUTRAL, PAGE_WIDTH, SMALL
 
 SEED = Line2D([], [], color=NEUTRAL, ls="", marker="o", ms=3.5, label="a seed")
 NEVER = Line2D([], [], color=NEUTRAL, ls="", marker=">", ms=4.5, mfc="none", label="never (last step)")
@@ -21,11 +22,16 @@ def rows(titles: Sequence[str], label: str) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(0.85 * PAGE_WIDTH, 0.9 + 0.3 * len(titles)))
     ax = figure.add_subplot()
     ax.set_xlabel(label)
+    name_rows(ax, titles)
+    return figure, ax
+
+
+def name_rows(ax: Axes, titles: Sequence[str]) -> None:
+    """Rows with titles, from above."""
     ax.set_yticks(range(len(titles)), titles)
     ax.set_ylim(len(titles) - 0.45, -0.55)
     ax.tick_params(axis="y", length=0, labelsize=8)
     ax.grid(axis="y", visible=False)
-    return figure, ax
 
 
 def draw_row(ax: Axes, place: int, times: Sample, colour: str, stable: Sample | None = None) -> None:
@@ -56,5 +62,4 @@ def bar_entry(label: str) -> Line2D:
 
 def fit_steps(ax: Axes, shown: Sequence[float]) -> None:
     """A log axis around all that is drawn."""
-    ax.set_xscale("log")
-    ax.set_xlim(max(min(shown), 1.0) / 1.5, max(shown) * 1.5)
+    log_epochs(ax, max(min(shown), 1.0) / 1.5, max(shown) * 1.5)
