@@ -1,5 +1,10 @@
 """Randomness depends on the seed and the purpose, and looks random."""
 
+import os
+import subprocess
+import sys
+
+import pytest
 import torch
 from torch.func import vmap
 
@@ -71,3 +76,35 @@ def test_a_folded_key_does_not_depend_on_the_lane():
     assert torch.equal(stacked[0], stacked[2])
     alone = Key(torch.tensor(9), torch.tensor(2)).fold("W_Q").normal("noise", (6,))
     torch.testing.assert_close(stacked[1], alone)
+
+
+KERNEL = """
+import os, torch
+from torch.func import vmap
+from grokscope.randomness import Key
+place = "cpu" if os.environ.get("TRITON_INTERPRET") else "cuda"
+seeds, steps = torch.tensor([5, 9, 2**31 + 3]), torch.tensor([2, 0, 123456789])
+def draws(where):
+    def of(seed, step):
+        key = Key(seed, step).fold("x")
+        return key.uniform("a", (7, 300)), key.normal("b", (2, 3, 5)), key.normal("b", ())
+    alone = of(seeds[0].to(where), steps[0].to(where))
+    return [t.cpu() for t in (*vmap(of)(seeds.to(where), steps.to(where)), *alone)]
+wanted = draws("cpu")
+Key._has_kernel = property(lambda key: True)
+found = draws(place)
+assert [t.shape for t in found] == [t.shape for t in wanted]
+for number in (0, 3):
+    assert torch.equal(found[number], wanted[number])  # an order of examples is the same on every device
+for a, b in zip(found, wanted, strict=True):
+    torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+print("same")
+"""
+
+
+def test_the_gpu_kernel_draws_the_same_numbers():
+    """On a GPU the kernel runs; without one Triton's interpreter checks its arithmetic."""
+    pytest.importorskip("triton", reason="Triton is not installed on this platform")
+    environment = os.environ | ({} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"})
+    done = subprocess.run([sys.executable, "-c", KERNEL], env=environment, capture_output=True, text=True, timeout=600)
+    assert done.stdout.strip() == "same", done.stderr

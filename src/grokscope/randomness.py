@@ -12,6 +12,8 @@ import hashlib
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from .ops.triton import usable_on
+
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
@@ -43,16 +45,31 @@ class Key(NamedTuple):
         """
         import torch
 
+        if self._has_kernel:
+            from .ops.hashed import hashed
+
+            return hashed(self._word(purpose), shape, normal=False)
         place = torch.arange(math.prod(shape), device=self.seed.device).view(shape)
-        word = _mix(_mix(self.fold(purpose).seed + self.step.long() & _MASK) + place & _MASK)
-        return (word.to(torch.float32) + 0.5) / float(1 << 31)
+        return (_mix(self._word(purpose) + place & _MASK).to(torch.float32) + 0.5) / float(1 << 31)
 
     def normal(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
         """Standard normal numbers (Box–Muller on two counters)."""
         import torch
 
+        if self._has_kernel:
+            from .ops.hashed import hashed
+
+            return hashed(self._word(purpose), shape, normal=True)
         u = self.uniform(purpose, (2, *shape)).clamp(1e-7, 1 - 1e-7)
         return torch.sqrt(-2 * torch.log(u[0])) * torch.cos(2 * torch.pi * u[1])
+
+    def _word(self, purpose: str) -> Tensor:
+        """What the places of one purpose are hashed with."""
+        return _mix(self.fold(purpose).seed + self.step.long() & _MASK)
+
+    @property
+    def _has_kernel(self) -> bool:
+        return self.seed.is_cuda and usable_on(self.seed.device)
 
 
 @functools.cache

@@ -47,16 +47,16 @@ def settle(cases: Sequence[Case]) -> Ruling:
         verdict = "cannot be told" if cases[at].blocked else verdict
         note = _note(cases[at], verdict, disagrees, least, len(tested))
         measured = "; ".join(part for part in (note, cases[at].measured) if part)
-        settled[at] = replace(settled[at], verdict=verdict, p=float(min(agrees, disagrees)), measured=measured)
+        settled[at] = replace(settled[at], verdict=verdict, p=min(agrees, disagrees), measured=measured)
     verdict, when = combined({case.name: case.verdict or "cannot be told" for case in settled})
     tests = dict.fromkeys(case.test for case in settled if case.test)
     test = "; ".join(tests) + (f"; Holm's correction over {len(tested)} cases" if len(tested) > 1 else "")
     return Ruling(verdict=verdict, when=when, cases=settled, test=test, measured="\n".join(map(line, settled)))
 
 
-def _corrected(cases: Sequence[Case], side: str) -> Sequence[float]:
+def _corrected(cases: Sequence[Case], side: str) -> list[float]:
     """Two-sided p of the cases of a claim, after Holm's correction."""
-    return holm([min(1.0, 2 * getattr(case, side)) for case in cases])
+    return [float(p) for p in holm([min(1.0, 2 * getattr(case, side)) for case in cases])]
 
 
 def _note(case: Case, verdict: Verdict, disagrees: float, least: float, cases: int) -> str:
