@@ -216,7 +216,7 @@ for runs, tokens, length, examples, d in ((2, 7, 3, 40, 8), (1, 4, 5, 150, 16)):
         to = tuple(p.to(place) if there else None for p, there in zip(push, given))
         for a, b in zip(query_attention_batched.attend_backward(tuple(own), kept, q, *found[:2], to), slopes):
             assert (a.cpu() - b).norm() <= loose * b.norm() + 1e-6
-by_token.usable_on, by_token.LONG = (lambda device: True), 1
+by_token.usable_on, by_token.LONG = (lambda device: True), 1  # products, however short the sequence
 for runs, tokens, places, length, examples, d in ((2, 7, 11, 11, 40, 8), (1, 30, 9, 6, 17, 16)):
     p = plan(torch.randint(0, tokens, (runs, examples, length)), tokens, places)
     shapes = ((tokens, d), (places, d), (examples, length))

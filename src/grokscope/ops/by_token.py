@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LONG = 9
 """Places of a sequence from which products take less time than look-ups."""
+WIDEST = 512
+"""Tokens and places together up to which they do: the products grow with the vocabulary, look-ups do not."""
 _ALIGNED = 16
 """Rows of a matrix are as long as a multiple of this: matrix units read whole lines."""
 
@@ -32,7 +34,8 @@ def pool_apart(
     plan: Plan,
 ) -> Float[Tensor, "... example d"]:
     """h = Σ_j weight_j · (token[v_j] + place[j]), of one run or of each of stacked runs."""
-    if plan.row.shape[-1] < LONG or not usable_on(token.device):
+    narrow = token.shape[-2] + place.shape[-2] <= WIDEST
+    if plan.row.shape[-1] < LONG or not narrow or not usable_on(token.device):
         return pool_heads(added(token, place), weight, plan)
     h: Tensor = _ByToken.apply(token, place, weight.squeeze(-2), plan.row)[0]
     return h
