@@ -1,6 +1,7 @@
 """Shapes are checked at every call, one thread per worker, and hypothesis does not time anything."""
 
 import os
+import subprocess
 import sys
 
 os.environ.setdefault("GROKSCOPE_CHECK_SHAPES", "1")
@@ -15,6 +16,22 @@ from hypothesis import HealthCheck, settings
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 settings.register_profile("grokscope", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("grokscope")
+
+
+@pytest.fixture
+def say_same():
+    """Runs code that compares GPU kernels with their references and prints "same"."""
+    pytest.importorskip("triton", reason="Triton is not installed on this platform")
+
+    def run(code):
+        """On a GPU the kernels run; without one Triton's interpreter checks their arithmetic."""
+        environment = os.environ | ({} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"})
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=600
+        )
+        assert done.stdout.strip() == "same", done.stderr
+
+    return run
 
 
 @pytest.fixture

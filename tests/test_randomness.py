@@ -1,10 +1,5 @@
 """Randomness depends on the seed and the purpose, and looks random."""
 
-import os
-import subprocess
-import sys
-
-import pytest
 import torch
 from torch.func import vmap
 
@@ -102,9 +97,5 @@ print("same")
 """
 
 
-def test_the_gpu_kernel_draws_the_same_numbers():
-    """On a GPU the kernel runs; without one Triton's interpreter checks its arithmetic."""
-    pytest.importorskip("triton", reason="Triton is not installed on this platform")
-    environment = os.environ | ({} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"})
-    done = subprocess.run([sys.executable, "-c", KERNEL], env=environment, capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip() == "same", done.stderr
+def test_the_gpu_kernel_draws_the_same_numbers(say_same):
+    say_same(KERNEL)

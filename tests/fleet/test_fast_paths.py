@@ -1,8 +1,6 @@
 """Every fast path against the plain run alone, whose loss comes from its logits: loss, all gradients, ten steps, measures."""
 
 import functools
-import os
-import subprocess
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -250,12 +248,8 @@ print("same")
 """
 
 
-def test_gpu_kernels_compute_the_same():
-    """On a GPU the kernels run; without one Triton's interpreter checks their arithmetic."""
-    pytest.importorskip("triton", reason="Triton is not installed on this platform")
-    environment = os.environ | ({} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"})
-    done = subprocess.run([sys.executable, "-c", KERNELS], env=environment, capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip() == "same", done.stderr
+def test_gpu_kernels_compute_the_same(say_same):
+    say_same(KERNELS)
 
 
 def test_a_kernel_takes_the_largest_block_that_fits(monkeypatch):
