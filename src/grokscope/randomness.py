@@ -48,9 +48,9 @@ class Key(NamedTuple):
         if self._has_kernel:
             from .ops.hashed import hashed
 
-            return hashed(self._word(purpose), shape, normal=False)
+            return hashed(self._root(purpose), shape, normal=False)
         place = torch.arange(math.prod(shape), device=self.seed.device).view(shape)
-        return (_mix(self._word(purpose) + place & _MASK).to(torch.float32) + 0.5) / float(1 << 31)
+        return (_mix(self._root(purpose) + place & _MASK).to(torch.float32) + 0.5) / float(1 << 31)
 
     def normal(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
         """Standard normal numbers (Box–Muller on two counters)."""
@@ -59,11 +59,11 @@ class Key(NamedTuple):
         if self._has_kernel:
             from .ops.hashed import hashed
 
-            return hashed(self._word(purpose), shape, normal=True)
+            return hashed(self._root(purpose), shape, normal=True)
         u = self.uniform(purpose, (2, *shape)).clamp(1e-7, 1 - 1e-7)
         return torch.sqrt(-2 * torch.log(u[0])) * torch.cos(2 * torch.pi * u[1])
 
-    def _word(self, purpose: str) -> Tensor:
+    def _root(self, purpose: str) -> Tensor:
         """What the places of one purpose are hashed with."""
         return _mix(self.fold(purpose).seed + self.step.long() & _MASK)
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 """Two-sided level of every test."""
+FEWEST = 6
+"""Pairs without which no paired test can reach the level: 2 · 2⁻⁶ < 5 %."""
 
 SMALL = "in the direction of the claim, but within the margin in which the rule sees no difference"
 
@@ -35,6 +37,11 @@ class Rule:
 
     def __call__(self, results: Results) -> Ruling:
         return settle(self.found(results))
+
+
+def too_few(pairs: int, wanted: int = FEWEST) -> str:
+    """Why so few pairs decide nothing; empty if they are enough."""
+    return f"{pairs} seeds are fewer than {wanted}" if pairs < wanted else ""
 
 
 def settle(cases: Sequence[Case]) -> Ruling:
@@ -64,9 +71,8 @@ def _note(case: Case, verdict: Verdict, disagrees: float, least: float, cases: i
     if verdict == "agrees":
         return SMALL if disagrees < ALPHA else ""
     if case.seeds and least >= ALPHA:
-        return (
-            f"{case.seeds} runs are too few to agree{f' among {cases} cases' if cases > 1 else ''}, whatever they show"
-        )
+        among = f" among {cases} cases" if cases > 1 else ""
+        return f"{case.seeds} runs are too few to agree{among}, whatever they show"
     if verdict == "cannot be told" and not case.blocked and 2 * min(case.p_for, case.p_against) < ALPHA:
         alone = "agree" if case.p_for < case.p_against else "disagree"
         return f"by itself it would {alone}, but not among {cases} cases (Holm)"

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 LONG = 9
-"""Places of a sequence from which products take less time than look-ups."""
+"""Places of a sequence from which products should take less time than look-ups, by the bytes and operations of both."""
 WIDEST = 512
-"""Tokens and places together up to which they do: the products grow with the vocabulary, look-ups do not."""
+"""Most tokens and places together: products grow with the vocabulary, look-ups do not."""
 _ALIGNED = 16
 """Rows of a matrix are as long as a multiple of this: matrix units read whole lines."""
 

@@ -6,8 +6,8 @@ from ...config import RunConfig
 from ...models.transformer import Transformer
 from ...optim.adamw import AdamW
 from ...tasks.modular import Modular
-from . import figures as figures
-from . import found as found  # registers the numbers that experiments collect
+from . import figures as figures  # registers the picture of the experiments
+from . import found as found  # registers the numbers that they collect
 
 BASE = RunConfig(
     task=Modular(distractors=2, alphabet="operands", train_fraction=0.35, validation=0.1, confirmation=0.05),

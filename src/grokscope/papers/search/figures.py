@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import pandas as pd
 from matplotlib.figure import Figure
 
-from ...analysis import Sample
+from ...experiments.clauses import median
+from ...experiments.clocks import Clock, times
 from ...figures.registry import figures
 from ...figures.rows import NEVER, SEED, bar, bar_entry, draw_row, fit_steps, rows
 from ...figures.style import arm_colours
@@ -24,7 +24,7 @@ SEARCH_AND_PLAIN = {"search": "search_steps", "plain training": "t_first_99"}
 def steps_to_99(results: Results, *, methods: Mapping[str, str] = SEARCH_AND_PLAIN) -> Figure:
     """Run-steps to 99 % test accuracy: a dot per seed; a bar where half of the searches had decided.
 
-    Those of all candidates count, or of all choices of a rival.
+    Those of all candidates count, or of all choices of a rival. What never gets there stands at the last epoch of plain training.
 
     methods   columns by method
     """
@@ -32,22 +32,14 @@ def steps_to_99(results: Results, *, methods: Mapping[str, str] = SEARCH_AND_PLA
     figure, ax = rows([f"{arm}, {method}" for arm in arms for method in methods], "run-steps to 99 % test accuracy")
     colours, shown = arm_colours(list(methods)), []
     for group, arm in enumerate(arms):
-        own = results.runs[results.runs["arm"] == arm]
         for offset, (method, column) in enumerate(methods.items()):
-            times = _times(own, column)
-            draw_row(ax, group * len(methods) + offset, times, colours[method])
-            shown += times.time.tolist()
-        decided = float(pd.to_numeric(own["search_decided"]).median())
+            own = times(results.runs, arm, Clock(column, end="epochs"))
+            draw_row(ax, group * len(methods) + offset, own, colours[method])
+            shown += own.time.tolist()
+        decided = median(times(results.runs, arm, Clock("search_decided")))
         bar(ax, group * len(methods) + list(methods).index("search"), decided, "decided")
         shown.append(decided)
     fit_steps(ax, shown)
     entries = [SEED, NEVER, bar_entry("half of the searches have decided")]
     figure.legend(handles=entries, loc="outside lower center", ncols=3, handlelength=1.2)
     return figure
-
-
-def _times(runs: pd.DataFrame, column: str) -> Sample:
-    """Those that never reach it stand at the last epoch that plain training was allowed."""
-    found = pd.to_numeric(runs[column])
-    last = pd.to_numeric(runs["epochs"] if "epochs" in runs else runs["epoch"])
-    return Sample(found.fillna(last).to_numpy(float), found.notna().to_numpy())

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from ....experiments.clauses import median
 from ....experiments.clocks import times
+from ....experiments.regimes import in_regime
 from ....figures.panels import wrapped
 from ....figures.registry import figures
 from ....figures.rows import NEVER, SEED, bar, bar_entry, draw_row, fit_steps, name_rows
@@ -22,26 +23,23 @@ if TYPE_CHECKING:
 @figures.register("causes-after", takes="results", title="From the branch on")
 def after_the_branch(results: Results) -> Figure:
     """Epochs from the branch to 99 % test accuracy, a panel for each kind of distractors: a dot per seed, and the median."""
-    runs = results.runs
-    branched = [arm for arm in dict.fromkeys(runs["arm"]) if runs.loc[runs["arm"] == arm, AFTER_99.end].notna().any()]
-    parts = {part: [arm for arm in branched if arm.startswith(f"{part}, ")] for part in DIAL}
-    parts = {part: arms for part, arms in parts.items() if arms}
-    names = list(dict.fromkeys(arm.split(", ", 1)[1] for arm in branched))
+    branched = results.runs[results.runs[AFTER_99.end].notna()]
+    parts = {part: own for part in DIAL if len(own := in_regime(branched, part))}
+    names = list(dict.fromkeys(name for own in parts.values() for name in own["arm"]))
     across = min(2, len(parts))
     down = -(-len(parts) // across)
     figure = Figure(figsize=(PAGE_WIDTH if across > 1 else 0.75 * PAGE_WIDTH, 0.5 + down * (0.6 + 0.27 * len(names))))
     axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).flatten()
     colours, shown = arm_colours(names), []
-    for ax, (part, arms) in zip(axes, parts.items(), strict=False):
+    for ax, (part, runs) in zip(axes, parts.items(), strict=False):
         ax.set_title(part, loc="left")
         name_rows(ax, [wrapped(name, 28) for name in names])
-        for arm in arms:
-            name = arm.split(", ", 1)[1]
-            own = times(runs, arm, AFTER_99)
-            draw_row(ax, names.index(name), own, colours[name])
+        for place, name in enumerate(names):
+            own = times(runs, name, AFTER_99)
+            draw_row(ax, place, own, colours[name])
             shown += own.time.tolist()
             if np.isfinite(middle := median(own)):
-                bar(ax, names.index(name), middle, "median")
+                bar(ax, place, middle, "median")
     for ax in axes[len(parts) :]:
         ax.remove()
     fit_steps(axes[0], shown)
