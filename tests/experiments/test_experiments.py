@@ -133,6 +133,14 @@ def test_where_few_runs_reach_the_shares_come_before_the_ratio():
     assert effects(a=[100] * 20, b=[200] + [None] * 19) == [shares, ratio]  # one pair bounds nothing
 
 
+def test_seeds_that_are_not_run_yet_are_said():
+    claim = Claim(name="sooner", statement="It is.", rule=Sooner("a", "b"), text="It is.")
+    experiment = replace(find_experiment("si-fig8"), claims=[claim])
+    for count, said in ((20, False), (12, True)):
+        (row,) = rulings(experiment, results_of(a=[100] * count, b=[200] * count))
+        assert row["measured"].endswith("judged with 12 of 20 seeds: the others are not run yet") is said
+
+
 def test_a_claim_whose_arms_were_not_run_is_not_tested():
     claims = [
         Claim(name=name, statement="It is.", rule=rule, text="It is.")

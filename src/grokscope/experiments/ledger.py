@@ -109,6 +109,7 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
     """
     rows = []
     note = diverged.note(results)
+    notes = [one for one in (note, _missing_seeds(experiment, results)) if one]
     for claim in experiment.claims:
         old = claim.name in stale
         ruling = Ruling(verdict="not tested", measured=STALE) if old else _ruling(claim, results, note)
@@ -127,7 +128,7 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
                 "p": ruling.p,
                 "q": None,
                 "test": ruling.test,
-                "measured": f"{ruling.measured}\n{note}" if note and note not in ruling.measured else ruling.measured,
+                "measured": "\n".join([ruling.measured, *(one for one in notes if one not in ruling.measured)]),
                 "rule": claim.text,
                 "rule_code": ADDRESS.sub("", repr(claim.rule)),
                 "rule_hash": rule_hash(claim),
@@ -140,6 +141,13 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
             }
         )
     return rows
+
+
+def _missing_seeds(experiment: Experiment, results: Results) -> str:
+    """A line about seeds that the experiment asks for and the results do not have."""
+    asked = experiment.seeds if results.about["scale"] == "full" else experiment.quick_seeds
+    there = results.runs["seed"].nunique() if "seed" in results.runs else asked
+    return f"judged with {there} of {asked} seeds: the others are not run yet" if there < asked else ""
 
 
 def _case(case: Case) -> dict[str, Any]:
