@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from grokscope.cli import science
@@ -11,6 +12,7 @@ from grokscope.experiments.base import Claim, Experiment
 from grokscope.experiments.clocks import FIRST_99, in_seconds
 from grokscope.experiments.rules import ShareAtMost, Sooner
 from grokscope.figures import grokking_times
+from grokscope.race.methods.base import configured
 
 
 @pytest.fixture
@@ -139,3 +141,17 @@ def test_a_picture_that_fails_does_not_hide_the_verdicts(toys, run, tmp_path, mo
     assert "toy-b/never" in out and "agrees" in out
     assert "picture toy-b-bad was not drawn (RuntimeError: no ink)" in err
     assert (tmp_path / "results" / "toy-b" / "quick" / "toy-b-times.svg").exists()
+
+
+def test_arms_that_take_the_same_steps_are_timed_once(tiny, monkeypatch):
+    timed = iter((1.0, 2.0, 3.0))
+    monkeypatch.setattr("grokscope.bench.fleet.seconds_per_epoch", lambda loop, seconds: next(timed))
+    settings = {"lr": {"optim.lr": 0.1}, "decay": {"optim.weight_decay": 2.0}, "sgd": {"optim.kind": "sgd"}}
+    free = {"none": {"prior.beta": 0.0}}
+    asked = [(arm, configured(tiny, own)) for arm, own in (settings | free).items() for _ in range(2)]
+    table = pd.DataFrame({"arm": [arm for arm, _ in asked]})
+    found = science._price(table, asked, "cpu", 0.01).groupby("arm")["seconds_per_epoch"].unique()
+    assert all(len(own) == 1 for own in found)
+    prices = {arm: own[0] for arm, own in found.items()}
+    assert prices["lr"] == prices["decay"]
+    assert len({prices["lr"], prices["sgd"], prices["none"]}) == 3

@@ -45,6 +45,8 @@ def test_every_unit_of_every_family_is_valid_and_leaves_out_the_query(kind):
     for unit in units:
         mask = mask_of(kind, (unit,), train.inputs)
         assert mask.shape == train.inputs.shape and mask.any() and not mask[:, -1].any()
+        if family(kind).same_places:
+            assert torch.equal(mask, mask[:1].expand_as(mask))
 
 
 def test_the_target_is_uniform_over_the_support(tiny):

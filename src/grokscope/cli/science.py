@@ -234,14 +234,24 @@ def collect_arms(
 
 
 def _price(table: pd.DataFrame, asked: Asked, device: str, seconds: float) -> pd.DataFrame:
-    """Add the time that each run would have taken alone on the device, estimated from a few epochs of each arm."""
+    """Add the time that each run would have taken alone on the device, estimated from a few epochs of each kind of arm: arms that
+    differ only in numbers take the same steps, and are timed once."""
     from ..bench.fleet import FleetLoop, seconds_per_epoch
     from ..experiments.collect import priced
+    from ..fleet.division import without_prior
+    from ..launch.plan import signature
     from ..ops.devices import resolve_device
 
     place = resolve_device(device)
-    first = dict(reversed(asked)).items()  # the first seed of each arm
-    return priced(table, {arm: seconds_per_epoch(FleetLoop(config, 1, place), seconds) for arm, config in first})
+    first = dict(reversed(asked))  # the first seed of each arm
+    kinds = {arm: (signature(config), without_prior(config)) for arm, config in first.items()}
+    timed: dict[tuple[str, bool], float] = {}
+    for arm, kind in kinds.items():
+        if kind not in timed:
+            loop = FleetLoop(first[arm], 1, place)
+            timed[kind] = seconds_per_epoch(loop, seconds)
+            loop.close()
+    return priced(table, {arm: timed[kind] for arm, kind in kinds.items()})
 
 
 def _count(table: pd.DataFrame, asked: Asked) -> pd.DataFrame:

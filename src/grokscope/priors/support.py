@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from ..supports.base import check_units, mask_of
+from ..supports.base import check_units, family, mask_of
 from ..theory import oracle_target
 from .base import priors
 from .kl import TargetKL
@@ -34,5 +34,7 @@ class SupportKL(TargetKL):
         check_units(self.family, self.units, shape.length, shape.vocabulary)
 
     def target_for(self, examples: Examples, seed: int) -> Tensor:
-        mask = mask_of(self.family, self.units, examples.inputs)
-        return oracle_target(mask | ~mask.any(1, keepdim=True))
+        tokens = examples.inputs
+        # a search has thousands of candidates: what all examples share is computed once
+        mask = mask_of(self.family, self.units, tokens[:1] if family(self.family).same_places else tokens)
+        return oracle_target(mask | ~mask.any(1, keepdim=True)).expand(tokens.shape)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ..run import StoredRun
 
 PERMUTATIONS = 9_999
+AT_ONCE = 1_000
+"""Permutations that are compared at once."""
 
 
 class Confirmation(NamedTuple):
@@ -52,9 +54,10 @@ def confirm(run: StoredRun, level: float) -> Confirmation:
 def permutation_p(answers: Tensor, labels: Tensor, seed: int, permutations: int = PERMUTATIONS) -> float:
     """p of the number of correct answers under permutations of the labels."""
     generator = stream(seed, "confirmation")
-    observed = int((answers == labels).sum())
+    observed = (answers == labels).sum()
     as_good = 0
-    for _ in range(permutations):
-        order = torch.randperm(len(labels), generator=generator)
-        as_good += int((answers == labels[order]).sum()) >= observed
+    for begun in range(0, permutations, AT_ONCE):
+        count = min(AT_ONCE, permutations - begun)
+        orders = torch.stack([torch.randperm(len(labels), generator=generator) for _ in range(count)])
+        as_good += int(((answers == labels[orders]).sum(1) >= observed).sum())
     return (1 + as_good) / (1 + permutations)

@@ -27,6 +27,8 @@ class Support:
     kind: str = ""
     unit: str = "unit"
     """What a unit is, for messages and tables."""
+    same_places: bool = False
+    """Whether a unit is the same places in every example, so that the mask of one is that of all."""
 
     def units(self, tokens: Int[Tensor, "example position"]) -> list[Unit]:
         """The units that a search may choose from, given the training sequences; the query is none of them."""

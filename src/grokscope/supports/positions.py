@@ -17,6 +17,7 @@ class Positions(Support):
     """Token j of every example; j counts from 0."""
 
     unit = "position"
+    same_places = True
 
     def units(self, tokens: Tensor) -> list[int]:
         return list(range(tokens.shape[1] - 1))

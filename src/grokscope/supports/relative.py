@@ -17,6 +17,7 @@ class Relative(Support):
     """The token j places before the query of every example; j counts from 1."""
 
     unit = "places before the query:"
+    same_places = True
 
     def units(self, tokens: Tensor) -> list[int]:
         return list(range(1, tokens.shape[1]))
