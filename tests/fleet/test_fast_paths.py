@@ -130,6 +130,7 @@ from grokscope.ops.normalise import Normalise
 from grokscope.ops.triton import adamw, errors, lookup, normalise, products, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
 from grokscope.ops.readout_eval import evaluate_readout
+from grokscope.ops.clipping import clip_scale
 from grokscope.ops.lookup import Plan, added, plan, pool
 from grokscope.optim.adamw import AdamW
 from torch.func import vmap
@@ -231,19 +232,24 @@ for runs, tokens, places, length, examples, d in ((2, 7, 11, 11, 40, 8), (1, 30,
         close(h.detach(), wanted.detach())
         for a, b in zip(torch.autograd.grad(h, own, push.to(place)), slopes, strict=True):
             close(a, b)
-numbers = dict(weight_decay=[0.0, 1.0], beta1=[0.9, 0.0], beta2=[0.999, 0.9], eps=[1e-8, 1e-3])
+numbers = dict(weight_decay=[0.0, 1.0, 0.1], beta1=[0.9, 0.0, 0.9], beta2=[0.999, 0.9, 0.98], eps=[1e-8, 1e-3, 1e-8])
 numbers = {name: torch.tensor(values) for name, values in numbers.items()}
-w, g, m, s = (torch.rand(2, 1100) for _ in range(4))
-step, lr, scale = torch.tensor([1, 700]), torch.tensor([0.1, 0.01]), torch.tensor([1.0, 0.5])
-wanted = []
-for i in range(2):
+w, g, m, s = (torch.rand(3, 1100) for _ in range(4))
+before, lr, clip = torch.tensor([0, 699, 5]), torch.tensor([0.1, 0.01, 0.02]), torch.tensor([0.0, 0.5, 1e9])
+norm, wanted = g.norm(dim=1), []
+scale = clip_scale(norm, clip)
+assert scale[0] == scale[2] == 1 > scale[1]
+for i in range(3):
     rule = AdamW(**{name: values[i] for name, values in numbers.items()})
     state = {"mean": m[i].clone(), "square": s[i].clone()}
-    wanted.append(rule.update(w[i].clone(), g[i] * scale[i], state, role="matrix", step=step[i], lr=lr[i], key=None))
-w, g, m, s, step, lr, scale = (t.to(place) for t in (w, g, m, s, step, lr, scale))
-adamw.adamw_(w, g, m, s, step, lr, scale, **{name: values.to(place) for name, values in numbers.items()})
+    wanted.append(rule.update(w[i].clone(), g[i] * scale[i], state, role="matrix", step=before[i] + 1, lr=lr[i], key=None))
+own = {name: values.to(place) for name, values in numbers.items()}
+w, g, m, s, before, lr, norm, clip = (t.to(place) for t in (w, g, m, s, before, lr, norm, clip))
+adamw.adamw_(w, g, m, s, before, lr, norm, clip, **own)
 for i, (weight, state) in enumerate(wanted):
     close(w[i], weight), close(m[i], state["mean"]), close(s[i], state["square"])
+adamw.adamw_(w, g, m, s, before, lr, torch.full_like(norm, float("nan")), clip, **own)
+assert w.isnan().all(1).tolist() == [False, True, True]  # as in clip_scale, where there is a limit
 print("same")
 """
 

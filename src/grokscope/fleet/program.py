@@ -20,7 +20,6 @@ from ..ops.blas import pin_products
 from ..ops.graph import captured, restored
 from ..ops.memory import keep_freed_memory
 from ..ops.triton import usable_on
-from ..optim.base import clip_scale
 from ..randomness import Key
 from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
@@ -261,12 +260,11 @@ class Program(Lanes):
             from ..ops.adamw import adamw_
         if self.mask is not None:
             grad = grad * self.mask
-        scale = clip_scale(grad.norm(dim=1), self.hyper["optim.clip"])
-        own = {name: self.hyper[f"optim.{name}"] for name in ("beta1", "beta2", "eps")} | {
+        own = {name: self.hyper[f"optim.{name}"] for name in ("clip", "beta1", "beta2", "eps")} | {
             "weight_decay": rates.weight_decay
         }
-        state, steps = self.state["optim"], (self.step if age is None else age) + 1
-        adamw_(self.flat, grad, state["mean"], state["square"], steps, rates.lr, scale, **own)
+        state, before = self.state["optim"], self.step if age is None else age
+        adamw_(self.flat, grad, state["mean"], state["square"], before, rates.lr, grad.norm(dim=1), **own)
         if self.mask is not None:
             self.flat *= self.mask
 
