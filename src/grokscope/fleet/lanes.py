@@ -152,7 +152,8 @@ class Lanes:
         if other.validation is not None:
             self.validation = {name: tensor[keep] for name, tensor in other.validation.items()}
         self.hyper = {name: tensor[keep] for name, tensor in other.hyper.items()}
-        self.seed, self.step = other.seed[keep], other.step[keep]
+        self.seed = other.seed[keep]
+        self.step.copy_(other.step[keep])
         self.mask = None if other.mask is None else other.mask[keep]
         self.flat.copy_(other.flat[keep])
         self.state = {component: {key: s[keep] for key, s in state.items()} for component, state in other.state.items()}
