@@ -86,8 +86,8 @@ class Program(Lanes):
     def changed(self) -> None:
         self._blocks, self._left = (), 0
 
-    def masked(self) -> None:
-        self._record()  # the recorded graphs have no mask
+    def rebuilt(self) -> None:
+        self._record()  # the recorded graphs read the tensors of before
 
     def narrow(self, lanes: list[int]) -> Program:
         """The same program with only these lanes."""
