@@ -127,7 +127,7 @@ KERNELS = """
 import os, torch
 from grokscope.ops import by_token, query_attention, query_attention_batched, readout_batched
 from grokscope.ops.normalise import Normalise
-from grokscope.ops.triton import adamw, errors, lookup, normalise, products, readout
+from grokscope.ops.triton import adamw, errors, lookup, normalise, parts, products, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
 from grokscope.ops.readout_eval import evaluate_readout
 from grokscope.ops.clipping import clip_scale
@@ -232,6 +232,12 @@ for runs, tokens, places, length, examples, d in ((2, 7, 11, 11, 40, 8), (1, 30,
         close(h.detach(), wanted.detach())
         for a, b in zip(torch.autograd.grad(h, own, push.to(place)), slopes, strict=True):
             close(a, b)
+for shapes in (((2, 3, 300), (2, 20, 129), (1, 8, 5)), ((3, 1, 4), (1, 1, 2), (2, 9, 1)), ((2, 1, 3),) * 3):
+    several = [torch.randn(shape) for shape in shapes]
+    for a, b in zip(parts.add_parts(*(t.to(place) for t in several)), several, strict=True):
+        close(a, b.sum(1))
+half = torch.randn(1, 5, 7).bfloat16()
+torch.testing.assert_close(parts.add_parts(*[half.to(place)] * 3)[2].cpu(), half.sum(1))
 numbers = dict(weight_decay=[0.0, 1.0, 0.1], beta1=[0.9, 0.0, 0.9], beta2=[0.999, 0.9, 0.98], eps=[1e-8, 1e-3, 1e-8])
 numbers = {name: torch.tensor(values) for name, values in numbers.items()}
 w, g, m, s = (torch.rand(3, 1100) for _ in range(4))

@@ -225,7 +225,9 @@ class Program(Lanes):
             if slope is not None and out.log_attention.requires_grad:
                 return [task, out.log_attention], [self._ones, (beta[:, None, None] * slope).unsqueeze(2)]
         penalties = self._each_run(self.objective.penalties)
-        return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [self._ones]
+        return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [
+            self._ones
+        ]
 
     def _look_ahead(self) -> None:
         """Compute the scheduled numbers of each run for the next steps: many small operations."""
