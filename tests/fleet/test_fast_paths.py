@@ -208,12 +208,12 @@ for runs, tokens, length, examples, d in ((2, 7, 3, 40, 8), (1, 4, 5, 150, 16)):
     found, kept = query_attention_batched.attend(*own, q)
     for a, b in zip(found, wanted):
         close(a, b.detach())
-    for given in ((1, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 0)):
+    for given in ((1, 1, 1), (1, 1, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)):
         given = (*given, 1, 1)  # values are always read
         total = sum((t * p).sum() for t, p, there in zip(wanted, push, given) if there)
         slopes = torch.autograd.grad(total, leaves, retain_graph=True, allow_unused=True, materialize_grads=True)
         to = tuple(p.to(place) if there else None for p, there in zip(push, given))
-        for a, b in zip(query_attention_batched.attend_backward(tuple(own), kept, q, *found[:2], to), slopes):
+        for a, b in zip(query_attention_batched.attend_backward(tuple(own), kept, q, found[0], to), slopes):
             assert (a.cpu() - b).norm() <= loose * b.norm() + 1e-6
 by_token.usable_on, by_token.LONG = (lambda device: True), 1  # products, however short the sequence
 for runs, tokens, places, length, examples, d in ((2, 7, 11, 11, 40, 8), (1, 30, 9, 6, 17, 16)):
