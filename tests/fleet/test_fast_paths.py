@@ -127,9 +127,10 @@ KERNELS = """
 import os, torch
 from grokscope.ops import by_token, query_attention, query_attention_batched, readout_batched
 from grokscope.ops.normalise import Normalise
-from grokscope.ops.triton import adamw, errors, lookup, normalise, products, readout
+from grokscope.ops.triton import adamw, errors, lookup, normalise, parts, products, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
 from grokscope.ops.readout_eval import evaluate_readout
+from grokscope.ops.clipping import clip_scale
 from grokscope.ops.lookup import Plan, added, plan, pool
 from grokscope.optim.adamw import AdamW
 from torch.func import vmap
@@ -207,12 +208,12 @@ for runs, tokens, length, examples, d in ((2, 7, 3, 40, 8), (1, 4, 5, 150, 16)):
     found, kept = query_attention_batched.attend(*own, q)
     for a, b in zip(found, wanted):
         close(a, b.detach())
-    for given in ((1, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 0)):
+    for given in ((1, 1, 1), (1, 1, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)):
         given = (*given, 1, 1)  # values are always read
         total = sum((t * p).sum() for t, p, there in zip(wanted, push, given) if there)
         slopes = torch.autograd.grad(total, leaves, retain_graph=True, allow_unused=True, materialize_grads=True)
         to = tuple(p.to(place) if there else None for p, there in zip(push, given))
-        for a, b in zip(query_attention_batched.attend_backward(tuple(own), kept, q, *found[:2], to), slopes):
+        for a, b in zip(query_attention_batched.attend_backward(tuple(own), kept, q, found[0], to), slopes):
             assert (a.cpu() - b).norm() <= loose * b.norm() + 1e-6
 by_token.usable_on, by_token.LONG = (lambda device: True), 1  # products, however short the sequence
 for runs, tokens, places, length, examples, d in ((2, 7, 11, 11, 40, 8), (1, 30, 9, 6, 17, 16)):
@@ -231,19 +232,30 @@ for runs, tokens, places, length, examples, d in ((2, 7, 11, 11, 40, 8), (1, 30,
         close(h.detach(), wanted.detach())
         for a, b in zip(torch.autograd.grad(h, own, push.to(place)), slopes, strict=True):
             close(a, b)
-numbers = dict(weight_decay=[0.0, 1.0], beta1=[0.9, 0.0], beta2=[0.999, 0.9], eps=[1e-8, 1e-3])
+for shapes in (((2, 3, 300), (2, 20, 129), (1, 8, 5)), ((3, 1, 4), (1, 1, 2), (2, 9, 1)), ((2, 1, 3),) * 3):
+    several = [torch.randn(shape) for shape in shapes]
+    for a, b in zip(parts.add_parts(*(t.to(place) for t in several)), several, strict=True):
+        close(a, b.sum(1))
+half = torch.randn(1, 5, 7).bfloat16()
+torch.testing.assert_close(parts.add_parts(*[half.to(place)] * 3)[2].cpu(), half.sum(1))
+numbers = dict(weight_decay=[0.0, 1.0, 0.1], beta1=[0.9, 0.0, 0.9], beta2=[0.999, 0.9, 0.98], eps=[1e-8, 1e-3, 1e-8])
 numbers = {name: torch.tensor(values) for name, values in numbers.items()}
-w, g, m, s = (torch.rand(2, 1100) for _ in range(4))
-step, lr, scale = torch.tensor([1, 700]), torch.tensor([0.1, 0.01]), torch.tensor([1.0, 0.5])
-wanted = []
-for i in range(2):
+w, g, m, s = (torch.rand(3, 1100) for _ in range(4))
+before, lr, clip = torch.tensor([0, 699, 5]), torch.tensor([0.1, 0.01, 0.02]), torch.tensor([0.0, 0.5, 1e9])
+norm, wanted = g.norm(dim=1), []
+scale = clip_scale(norm, clip)
+assert scale[0] == scale[2] == 1 > scale[1]
+for i in range(3):
     rule = AdamW(**{name: values[i] for name, values in numbers.items()})
     state = {"mean": m[i].clone(), "square": s[i].clone()}
-    wanted.append(rule.update(w[i].clone(), g[i] * scale[i], state, role="matrix", step=step[i], lr=lr[i], key=None))
-w, g, m, s, step, lr, scale = (t.to(place) for t in (w, g, m, s, step, lr, scale))
-adamw.adamw_(w, g, m, s, step, lr, scale, **{name: values.to(place) for name, values in numbers.items()})
+    wanted.append(rule.update(w[i].clone(), g[i] * scale[i], state, role="matrix", step=before[i] + 1, lr=lr[i], key=None))
+own = {name: values.to(place) for name, values in numbers.items()}
+w, g, m, s, before, lr, norm, clip = (t.to(place) for t in (w, g, m, s, before, lr, norm, clip))
+adamw.adamw_(w, g, m, s, before, lr, norm, clip, **own)
 for i, (weight, state) in enumerate(wanted):
     close(w[i], weight), close(m[i], state["mean"]), close(s[i], state["square"])
+adamw.adamw_(w, g, m, s, before, lr, torch.full_like(norm, float("nan")), clip, **own)
+assert w.isnan().all(1).tolist() == [False, True, True]  # as in clip_scale, where there is a limit
 print("same")
 """
 

@@ -204,3 +204,12 @@ def test_two_measures_with_one_column_are_refused(tiny, monkeypatch):
     monkeypatch.setitem(measures.entries(), "mine", lambda view: {"D": view.prior_loss})
     with pytest.raises(ConfigError, match="measure: attention and mine both return D"):
         program_of(tiny).evaluate()
+
+
+def test_a_step_is_recorded_anew_when_a_prior_comes_or_goes(tiny, monkeypatch):
+    program, recorded = Program(tiny, 1, CPU), []
+    monkeypatch.setattr(program, "_record", lambda: recorded.append("target" in program.train))
+    for beta in (0.0, 0.0, 0.1, 0.2, 0.0):
+        config = replace(tiny, prior=KL(beta=beta))
+        program.load(0, config, lane_data(config))
+    assert recorded == [False, True, False]

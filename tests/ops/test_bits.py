@@ -200,14 +200,21 @@ def test_attention_by_hand(tokens, length, d, examples, place, threads, outside,
 def test_adamw_at_any_place_of_a_stack(lanes, weights, place, seed, data):
     generator, draw = source(seed)
     tensors = [draw(lanes, weights), draw(lanes, weights), draw(lanes, weights), draw(lanes, weights).square()]
-    step = torch.randint(1, 20_000, (lanes,), generator=generator)
-    lr, scale, decay, beta1, beta2 = torch.rand(5, lanes, generator=generator)
-    own = {"weight_decay": decay, "beta1": beta1, "beta2": 0.9 + 0.1 * beta2, "eps": torch.full((lanes,), 1e-8)}
+    before = torch.randint(0, 20_000, (lanes,), generator=generator)
+    lr, clip, decay, beta1, beta2 = torch.rand(5, lanes, generator=generator)
+    norm = tensors[1].norm(dim=1)
+    own = {
+        "clip": clip,
+        "weight_decay": decay,
+        "beta1": beta1,
+        "beta2": 0.9 + 0.1 * beta2,
+        "eps": torch.full((lanes,), 1e-8),
+    }
     together = [moved(t, place) for t in tensors]
-    adamw_(*together, step, lr, scale, **own)
+    adamw_(*together, before, lr, norm, **own)
     lane = data.draw(st.integers(0, lanes - 1))
     one = slice(lane, lane + 1)
     alone = [t[one].clone() for t in tensors]
-    adamw_(*alone, step[one], lr[one], scale[one], **{name: number[one] for name, number in own.items()})
+    adamw_(*alone, before[one], lr[one], norm[one], **{name: number[one] for name, number in own.items()})
     for number, name in {0: "weight", 2: "mean", 3: "square"}.items():  # the gradient is used up
         assert torch.equal(alone[number][0], together[number][lane]), name

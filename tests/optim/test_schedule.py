@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.func import vmap
 from torch.testing import assert_close
 
-from grokscope.optim.base import clip_scale
+from grokscope.ops.clipping import clip_scale
 from grokscope.optim.sgd import SGD
 
 

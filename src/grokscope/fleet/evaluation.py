@@ -155,9 +155,9 @@ class Evaluation:
         return Output(**{name: torch.cat([own[name] for own in found]) for name in found[0]})
 
     def _prior_loss(self, hyper: Hyper, out: Output, batch: Batch, step: Tensor, seed: Tensor) -> Tensor:
-        beta = self.objective.scheduled(hyper, step).prior
         if "target" not in batch:
-            return torch.zeros_like(beta)
+            return torch.zeros_like(hyper["epochs"])
+        beta = self.objective.scheduled(hyper, step).prior
         penalty: Tensor = with_numbers(self.config, "prior", hyper).penalty(out, batch["target"], Key(seed, step))
         return beta * penalty
 

@@ -58,8 +58,8 @@ class Lanes:
     def changed(self) -> None:
         """Called when a lane gets another run."""
 
-    def masked(self) -> None:
-        """Called when a run with a mask comes into lanes that had none."""
+    def rebuilt(self) -> None:
+        """Called when steps read other tensors than before: a mask where there was none, data with or without a target."""
 
     def load(
         self,
@@ -75,11 +75,12 @@ class Lanes:
         since   epoch at which a branch began
         """
         sides = [self._ready(number, side) for number, side in enumerate(data)]
-        if self.lanes == 1 and self.device.type == "cpu" and without_prior(config):
+        if self.lanes == 1 and without_prior(config):
             sides[0] = {name: tensor for name, tensor in sides[0].items() if name != "target"}
         if not self.train or (self.lanes == 1 and self.train.keys() != sides[0].keys()):
             self.train, self.test, *rest = (stack_like(self.lanes, side, self.device) for side in sides)
             self.validation = rest[0] if rest else None
+            self.rebuilt()
         for stacked, own in zip((self.train, self.test, self.validation or {}), sides, strict=False):
             for name, tensor in own.items():
                 stacked[name][lane].copy_(tensor)
@@ -123,7 +124,7 @@ class Lanes:
     def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
         if mask and self.mask is None:
             self.mask = torch.ones_like(self.flat)
-            self.masked()
+            self.rebuilt()
         if self.mask is not None:
             self.mask[lane] = 1.0
             for name, lives in self.layout.cut(self.mask[lane]).items():
@@ -152,7 +153,8 @@ class Lanes:
         if other.validation is not None:
             self.validation = {name: tensor[keep] for name, tensor in other.validation.items()}
         self.hyper = {name: tensor[keep] for name, tensor in other.hyper.items()}
-        self.seed, self.step = other.seed[keep], other.step[keep]
+        self.seed = other.seed[keep]
+        self.step.copy_(other.step[keep])
         self.mask = None if other.mask is None else other.mask[keep]
         self.flat.copy_(other.flat[keep])
         self.state = {component: {key: s[keep] for key, s in state.items()} for component, state in other.state.items()}

@@ -20,7 +20,6 @@ from ..ops.blas import pin_products
 from ..ops.graph import captured, restored
 from ..ops.memory import keep_freed_memory
 from ..ops.triton import usable_on
-from ..optim.base import clip_scale
 from ..randomness import Key
 from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
@@ -69,8 +68,11 @@ class Program(Lanes):
         """Whether the fused loss takes stacked weights directly."""
         self._ahead = torch.zeros(_AHEAD[device.type], len(Rates._fields), lanes, device=device)
         """Learning rates, prior strengths … of the next steps."""
-        self._next = torch.zeros(1, dtype=torch.int64, device=device)
-        """Which of them is the next step's: counted by the step itself, since a graph repeats the same operations."""
+        self._counters = torch.zeros(lanes + 1, dtype=torch.int64, device=device)
+        """What a step itself counts, since a graph repeats the same operations: the steps of each run, and `_next`."""
+        self.step, self._next = self._counters[:lanes], self._counters[lanes:]
+        """`_next`: which of the numbers ahead are the next step's."""
+        self._ones = torch.ones(lanes, device=device)
         self._left = 0
         """How many of them are left."""
         self._steps_guarded = self._evaluations_guarded = False
@@ -84,8 +86,8 @@ class Program(Lanes):
     def changed(self) -> None:
         self._blocks, self._left = (), 0
 
-    def masked(self) -> None:
-        self._record()  # the recorded graphs have no mask
+    def rebuilt(self) -> None:
+        self._record()  # the recorded graphs read the tensors of before
 
     def narrow(self, lanes: list[int]) -> Program:
         """The same program with only these lanes."""
@@ -144,8 +146,8 @@ class Program(Lanes):
 
     def _changing(self) -> list[Tensor]:
         """All tensors that a step modifies."""
-        counters = [self.step, self._next]
-        return [self.flat, *counters, *(tensor for component in self.state.values() for tensor in component.values())]
+        state = (tensor for component in self.state.values() for tensor in component.values())
+        return [self.flat, self._counters, *state]
 
     def _eager_burst(self) -> None:
         for _ in range(_BURST):
@@ -175,7 +177,7 @@ class Program(Lanes):
             if before is not None:
                 decay = rates.lr * rates.weight_decay
                 self._set_weights(self._each_run(self.acting.update)(before, self.flat, decay, *self._moment()))
-            self.step += 1
+            self._counters += 1
             if "weights" in self.hooks:
                 self._set_weights(self._each_run(self.acting.weights)(self.flat, *self._moment()))
             if "state" in self.hooks:
@@ -207,23 +209,25 @@ class Program(Lanes):
         if len(self.bounds) > 1 and "target" not in batch:
             in_blocks = self._each_run(partial(self.objective.loss_in_blocks, self._in_blocks(batch)))
             total = in_blocks(self.weights, self.hyper, beta, self.step, self.seed)
-            return [total], [torch.ones_like(total)]
+            return [total], [self._ones]
         if not self.needs_no_vmap:
             loss = self._each_run(self.objective.loss)
             total = loss(self.weights, self.hyper, batch, beta, rates.data, self.step, self.seed)
-            return [total], [torch.ones_like(total)]
+            return [total], [self._ones]
         task, out = self.objective.fused_loss(self.weights, batch)
-        ones, target = torch.ones_like(task), batch.get("target")
+        target = batch.get("target")
         if target is None and not self.config.constraint.qk_penalty:
-            return [task], [ones]
+            return [task], [self._ones]
         one_head = out.log_attention is not None and out.log_attention.shape[2] == 1
         if target is not None and not self.config.constraint.qk_penalty and one_head:
             assert out.log_attention is not None
             slope = self.config.prior.constant_gradient(target)
             if slope is not None and out.log_attention.requires_grad:
-                return [task, out.log_attention], [ones, (beta[:, None, None] * slope).unsqueeze(2)]
+                return [task, out.log_attention], [self._ones, (beta[:, None, None] * slope).unsqueeze(2)]
         penalties = self._each_run(self.objective.penalties)
-        return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [ones]
+        return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [
+            self._ones
+        ]
 
     def _look_ahead(self) -> None:
         """Compute the scheduled numbers of each run for the next steps: many small operations."""
@@ -239,9 +243,7 @@ class Program(Lanes):
 
     def _scheduled(self) -> Rates:
         """The scheduled numbers of each run at this step."""
-        rates = Rates(*self._ahead.index_select(0, self._next)[0])
-        self._next += 1
-        return rates
+        return Rates(*self._ahead.index_select(0, self._next)[0])
 
     def _apply_update(self, grad: Tensor, rates: Rates, age: Tensor | None) -> None:
         hyper = self.hyper | {"optim.weight_decay": rates.weight_decay}
@@ -261,12 +263,11 @@ class Program(Lanes):
             from ..ops.adamw import adamw_
         if self.mask is not None:
             grad = grad * self.mask
-        scale = clip_scale(grad.norm(dim=1), self.hyper["optim.clip"])
-        own = {name: self.hyper[f"optim.{name}"] for name in ("beta1", "beta2", "eps")} | {
+        own = {name: self.hyper[f"optim.{name}"] for name in ("clip", "beta1", "beta2", "eps")} | {
             "weight_decay": rates.weight_decay
         }
-        state, steps = self.state["optim"], (self.step if age is None else age) + 1
-        adamw_(self.flat, grad, state["mean"], state["square"], steps, rates.lr, scale, **own)
+        state, before = self.state["optim"], self.step if age is None else age
+        adamw_(self.flat, grad, state["mean"], state["square"], before, rates.lr, grad.norm(dim=1), **own)
         if self.mask is not None:
             self.flat *= self.mask
 

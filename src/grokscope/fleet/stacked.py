@@ -18,7 +18,7 @@ class WithGradient(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, count: int, *tensors: Tensor) -> Tensor:
         ctx.save_for_backward(*tensors[count:])
-        return tensors[0].new_zeros(())
+        return tensors[0].new_empty(())
 
     @staticmethod
     def backward(ctx: Any, *_: Tensor) -> Any:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..errors import require_arguments
+from ..ops.clipping import clip_scale
 from ..optim.adamw import AdamW
-from ..optim.base import clip_scale
 from ..optim.filters import NoFilter
 from ..randomness import Key
 from ..tickets.base import rates_of

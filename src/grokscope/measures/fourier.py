@@ -28,19 +28,32 @@ def fourier(view: View) -> dict[str, Tensor]:
     neurons = view.neurons
     if neurons is None:
         return {}
+    count = neurons.writes.shape[1]
+    both = waves(count, neurons.writes.device)
     return {
-        "fourier_entropy_in": fourier_entropy(amplitudes(neurons.reads[:, : neurons.writes.shape[1]])),
-        "fourier_entropy_out": fourier_entropy(amplitudes(neurons.writes)),
+        "fourier_entropy_in": fourier_entropy(amplitudes(neurons.reads[:, :count], both)),
+        "fourier_entropy_out": fourier_entropy(amplitudes(neurons.writes, both)),
     }
 
 
-def amplitudes(weights: Float[Tensor, "neuron input"]) -> Float[Tensor, "neuron frequency"]:
+def amplitudes(
+    weights: Float[Tensor, "neuron input"], known: tuple[Tensor, Tensor] | None = None
+) -> Float[Tensor, "neuron frequency"]:
     """|F(ω)| of every neuron at ω = 0 … ⌊N/2⌋.
 
     As products with cosines and sines: an FFT may allocate where a CUDA graph is recorded. In float64, which no TF32 rounds.
+
+    known   the `waves`, if several sets of weights share them
     """
-    count = weights.shape[-1]
-    place = torch.arange(count, device=weights.device)
-    angle = (2 * math.pi / count) * (torch.outer(place, place[: count // 2 + 1]) % count).double()
+    cosines, sines = known or waves(weights.shape[-1], weights.device)
     wide = weights.double()
-    return torch.hypot(wide @ angle.cos(), wide @ angle.sin()).to(weights.dtype)
+    return torch.hypot(wide @ cosines, wide @ sines).to(weights.dtype)
+
+
+def waves(
+    count: int, device: torch.device
+) -> tuple[Float[Tensor, "input frequency"], Float[Tensor, "input frequency"]]:
+    """Cosine and sine of 2π ω n / N for N inputs n, at ω = 0 … ⌊N/2⌋."""
+    place = torch.arange(count, device=device)
+    angle = (2 * math.pi / count) * (torch.outer(place, place[: count // 2 + 1]) % count).double()
+    return angle.cos(), angle.sin()

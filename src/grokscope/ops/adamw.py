@@ -6,20 +6,31 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from .clipping import clip_scale
+
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 def adamw_(
-    weight: Tensor, grad: Tensor, mean: Tensor, square: Tensor, step: Tensor, lr: Tensor, scale: Tensor, **own: Tensor
+    weight: Tensor,
+    grad: Tensor,
+    mean: Tensor,
+    square: Tensor,
+    before: Tensor,
+    lr: Tensor,
+    norm: Tensor,
+    clip: Tensor,
+    **own: Tensor,
 ) -> None:
-    """`AdamW.update` of stacked runs [run weight], in place; `grad` is overwritten. The others hold one number per run:
-    `step` counts from 1, `lr` is the scheduled rate, `scale` multiplies the gradient, `own` are weight_decay, beta1, beta2 and eps.
+    """Clipping and `AdamW.update` of stacked runs [run weight], in place; `grad` is overwritten. The others hold one number per
+    run: `before` counts the steps before this one, `lr` is the scheduled rate, `norm` that of the gradient, `own` are weight_decay,
+    beta1, beta2 and eps.
 
     On a GPU `ops.triton.adamw.adamw_` does the same.
     """
     update = run_by_run_ if weight.device.type == "cpu" else stacked_
-    update(weight, grad, mean, square, step, lr, scale, own)
+    update(weight, grad, mean, square, before + 1, lr, clip_scale(norm, clip), own)
 
 
 def run_by_run_(

@@ -133,7 +133,7 @@ class _AttendOnGPU(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.mark_non_differentiable(*output[5:])
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*inputs, *output[:2], *output[5:])
+        ctx.save_for_backward(*inputs, output[0], *output[5:])
 
     @staticmethod
     def backward(ctx: Any, *to: Any) -> Any:
@@ -142,5 +142,5 @@ class _AttendOnGPU(torch.autograd.Function):
         from .query_attention_batched import attend_backward
 
         saved = ctx.saved_tensors
-        weights, plan, (attention, log_attention), kept = saved[:5], Plan(*saved[5:8]), saved[8:10], saved[10:]
-        return *attend_backward(weights, kept, plan, attention, log_attention, to[:5]), None, None, None
+        weights, plan, attention, kept = saved[:5], Plan(*saved[5:8]), saved[8], saved[9:]
+        return *attend_backward(weights, kept, plan, attention, to[:5]), None, None, None

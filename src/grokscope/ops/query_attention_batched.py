@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from .triton.lookup import added, added_backward, gather, row_sums
+from .triton.lookup import added_backward, row_sums
+from .triton.read_softmax import read_softmax, read_softmax_backward
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,10 +26,9 @@ def attend(
     query = W_E[:, -1:] + W_pos[:, -1:]
     own = torch.bmm(query, W_Q)
     r = torch.baddbmm(own.mT, W_K, own.mT, beta=0, alpha=1 / math.sqrt(W_E.shape[-1]))
-    logits = gather(added(torch.bmm(W_E, r), torch.bmm(W_pos, r)), plan.row).squeeze(-1)
-    log_attention = torch.log_softmax(logits, -1)
+    seen = read_softmax(torch.bmm(W_E, r).squeeze(-1), torch.bmm(W_pos, r).squeeze(-1), plan.row)
     token, place = torch.bmm(W_E, W_V), torch.baddbmm(query, W_pos, W_V)
-    return (log_attention.exp(), log_attention, logits, token, place), (query, own, r)
+    return (*seen, token, place), (query, own, r)
 
 
 def attend_backward(
@@ -36,7 +36,6 @@ def attend_backward(
     kept: tuple[Tensor, Tensor, Tensor],
     plan: Plan,
     attention: Tensor,
-    log_attention: Tensor,
     to: tuple[Tensor | None, Tensor | None, Tensor | None, Tensor, Tensor],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients with respect to W_E, W_pos, W_Q, W_K and W_V.
@@ -50,12 +49,7 @@ def attend_backward(
     to_V = torch.bmm(W_pos.mT, to_place).baddbmm_(W_E.mT, to_token)
     to_query = to_place.sum(1, keepdim=True)
     to_E, to_pos = torch.bmm(to_token, W_V.mT), torch.bmm(to_place, W_V.mT)
-    if to_attention is not None:
-        given = attention * to_attention
-        to_log = given if to_log is None else given + to_log
-    if to_log is not None:
-        back = torch.ops.aten._log_softmax_backward_data(to_log, log_attention, -1, log_attention.dtype)
-        to_logits = back if to_logits is None else back + to_logits
+    to_logits = read_softmax_backward(attention, to_attention, to_log, to_logits)
     if to_logits is None:
         to_Q, to_K = torch.zeros_like(W_Q), torch.zeros_like(W_K)
     else:
@@ -68,5 +62,5 @@ def attend_backward(
         to_pos.baddbmm_(for_place, r.mT)
         to_Q, to_K = torch.bmm(query.mT, to_own), torch.bmm(to_r, own)
     for table in (to_E, to_pos):
-        table[:, -1:] += to_query
+        table[:, -1:].add_(to_query)
     return to_E, to_pos, to_Q, to_K, to_V

@@ -69,9 +69,3 @@ class Optimizer(Settings):
     ) -> tuple[Tensor, State]:
         """New weight and state. `step` counts from 1; `lr` is the scheduled rate; `key` is the source of randomness."""
         raise NotImplementedError
-
-
-def clip_scale(norm: Tensor, limit: Tensor | float) -> Tensor:
-    """Factor that brings a gradient of `norm` down to `limit`; 1 where the limit is 0 (as torch.nn.utils.clip_grad_norm_)."""
-    limit = torch.as_tensor(limit)
-    return torch.where(limit > 0, torch.clamp(limit / (norm + 1e-6), max=1.0), torch.ones_like(norm))

@@ -18,6 +18,7 @@ import triton.language as tl
 from triton.runtime.errors import OutOfResources
 
 from .launching import launch
+from .parts import add_parts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,8 +54,12 @@ def stream_loss(
 ) -> tuple[Tensor, ...]:
     """The mean cross-entropy of each run, and its gradient on x, W_in, W_out and W_U (see ops/readout_stream.py)."""
     x, W_in, W_out, W_U = _rounded(x, W_in, W_out, W_U)
-    losses, _, to_y, to_U = _forward(x, W_in, W_out, W_U, labels, scale, scale / x.shape[1], True)
-    return losses.mean(1), *_backward(x, to_y, W_in, W_out), to_U
+    _, _, to_y, of_readout = _forward(x, W_in, W_out, W_U, labels, scale, scale / x.shape[1], True)
+    to_x, of_mlp = _backward(x, to_y, W_in, W_out)
+    # a step of few runs lasts as long as its kernels are many: all sums are one
+    of_mlp, of_readout, to_x = add_parts(of_mlp, of_readout, to_x.flatten(1).unsqueeze(0))
+    to_in, to_out = (own.view(W.shape) for own, W in zip(of_mlp.chunk(2, 1), (W_in, W_out), strict=True))
+    return of_readout[:, -1], to_x.view(x.shape), to_in, to_out, of_readout[:, :-1].view(W_U.shape)
 
 
 def evaluate_stream(
@@ -64,7 +69,10 @@ def evaluate_stream(
     ops/readout_stream.py)."""
     x, W_in, W_out, W_U = _rounded(x, W_in, W_out, W_U)
     losses, correct, to_y, _ = _forward(x, W_in, W_out, W_U, labels, scale, scale, wanted)
-    return (losses, correct, _backward(x, to_y, W_in, W_out, sums=False)[0]) if wanted else (losses, correct)
+    if not wanted:
+        return losses, correct
+    to_x, _ = _backward(x, to_y, W_in, W_out, sums=False)
+    return losses, correct, to_x.sum(0) if len(to_x) > 1 else to_x[0]
 
 
 def _rounded(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -76,36 +84,36 @@ def _rounded(*tensors: Tensor) -> tuple[Tensor, ...]:
 def _forward(
     x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, share: float, back: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Losses, correct answers, and the gradients on y and W_U of `share`/`scale` times the sum of the losses."""
+    """Losses, correct answers, the gradient on y of `share`/`scale` times the sum of the losses, and parts [run part] of the
+    gradient on W_U and of that sum, which comes last."""
     (runs, examples, d), hidden, classes = x.shape, W_in.shape[2], W_U.shape[2]
     how = _fitted(FEW_RUNS if runs < FEW else TO_LOSS[x.dtype], hidden)
     splits = _splits(runs, examples, how["BLOCK"], x.device)
     losses, correct = (torch.empty(runs, examples, device=x.device) for _ in range(2))
-    to_y, to_U = torch.empty_like(x), torch.empty(runs, splits, d, classes, device=x.device)
+    to_y, parts = torch.empty_like(x), torch.empty(runs, splits, d * classes + 1, device=x.device)
     _launch(
         _to_loss_and_back, runs * splits, how,
-        x, W_in, W_out, W_U, labels.contiguous(), losses, correct, to_y, to_U, examples, hidden, classes, scale, share, splits,
+        x, W_in, W_out, W_U, labels.contiguous(), losses, correct, to_y, parts, examples, hidden, classes, scale, share, splits,
         D=d, COLUMNS=_columns(classes), BACK=back,
     )  # fmt: skip
-    return losses, correct, to_y, _added(to_U)
+    return losses, correct, to_y, parts
 
 
-def _backward(x: Tensor, to_y: Tensor, W_in: Tensor, W_out: Tensor, sums: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients on x, W_in and W_out; the last two are empty without `sums`."""
+def _backward(x: Tensor, to_y: Tensor, W_in: Tensor, W_out: Tensor, sums: bool = True) -> tuple[Tensor, Tensor]:
+    """Parts [part run …] of the gradient on x, and parts [run part] of those on W_in and W_out, one after the other; the latter are
+    empty without `sums`."""
     (runs, examples, d), hidden = x.shape, W_in.shape[2]
     how = _fitted(FEW_RUNS if runs < FEW else THROUGH_MLP[x.dtype], hidden)
     # few runs: the hidden units are shared by several programs, too, whose gradients on x are added afterwards
     groups = triton.cdiv(hidden, how["CHUNK"]) if runs < FEW else 1
     splits = _splits(runs * groups, examples, how["BLOCK"], x.device)
     to_x = torch.empty(groups, *x.shape, device=x.device, dtype=x.dtype)
-    shapes = ((d, hidden), (hidden, d)) if sums else ((0,), (0,))
-    to_in, to_out = (torch.empty(runs, splits, *shape, device=x.device) for shape in shapes)
+    parts = torch.empty(runs, splits, 2 * d * hidden if sums else 0, device=x.device)
     _launch(
         _through_the_mlp, runs * splits * groups, how,
-        x, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits, groups, D=d, SUMS=sums,
+        x, to_y, W_in, W_out, to_x, parts, examples, hidden, splits, groups, D=d, SUMS=sums,
     )  # fmt: skip
-    whole = to_x.sum(0) if groups > 1 else to_x[0]
-    return whole, _added(to_in), _added(to_out)
+    return to_x, parts
 
 
 def _launch(kernel: Any, programs: int, how: dict[str, int], *tensors: Any, **sizes: int) -> None:
@@ -139,10 +147,6 @@ def _splits(runs: int, examples: int, block: int, device: torch.device) -> int:
     return max(1, min(2 * processors // runs, triton.cdiv(examples, block)))
 
 
-def _added(parts: Tensor) -> Tensor:
-    return parts.sum(1) if parts.shape[1] > 1 else parts[:, 0]
-
-
 @triton.jit
 def _read(W, rows, columns, row, column):
     """A block of a matrix, zeros outside."""
@@ -152,7 +156,7 @@ def _read(W, rows, columns, row, column):
 
 @triton.jit
 def _to_loss_and_back(
-    x_in, W_in, W_out, W_U, labels, losses, correct, to_y, to_U, examples, hidden, classes, scale, share,
+    x_in, W_in, W_out, W_U, labels, losses, correct, to_y, parts, examples, hidden, classes, scale, share,
     splits, D: tl.constexpr, CHUNK: tl.constexpr, COLUMNS: tl.constexpr, BACK: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     part = tl.program_id(0).to(tl.int64)
@@ -163,6 +167,7 @@ def _to_loss_and_back(
     is_class = k < classes
     u = _read(W_U + run * D * classes, D, classes, c, k)
     sum_u = tl.zeros((D, COLUMNS), dtype=tl.float32)
+    sum_losses = tl.zeros((BLOCK,), dtype=tl.float32)
     for block in range(part % splits, tl.cdiv(examples, BLOCK), splits):
         n = block * BLOCK + tl.arange(0, BLOCK)
         alive = n < examples
@@ -185,7 +190,8 @@ def _to_loss_and_back(
         top = tl.max(answer, 1)
         power = tl.exp(answer - top[:, None])
         norm = tl.sum(power, 1)
-        tl.store(losses + example, tl.log(norm) + top - own, mask=alive)
+        loss = tl.log(norm) + top - own
+        tl.store(losses + example, loss, mask=alive)
         tl.store(correct + example, (own >= top).to(tl.float32), mask=alive)
         if BACK:
             # error = share · (softmax − [class = label])
@@ -193,13 +199,16 @@ def _to_loss_and_back(
             error = (power * (part_of / norm)[:, None] - tl.where(is_label, part_of[:, None], 0.0)).to(kind)
             tl.store(to_y + place, tl.dot(error, tl.trans(u), input_precision="tf32").to(kind), mask=alive[:, None])
             sum_u = tl.dot(tl.trans(short_y), error, sum_u, input_precision="tf32")
+            sum_losses += part_of * loss
     if BACK:
-        tl.store(to_U + part * D * classes + c[:, None] * classes + k[None, :], sum_u, mask=is_class[None, :])
+        mine = parts + part * (D * classes + 1)
+        tl.store(mine + c[:, None] * classes + k[None, :], sum_u, mask=is_class[None, :])
+        tl.store(mine + D * classes, tl.sum(sum_losses, 0) / scale)
 
 
 @triton.jit
 def _through_the_mlp(
-    x_in, to_y, W_in, W_out, to_x, to_in, to_out, examples, hidden, splits, groups,
+    x_in, to_y, W_in, W_out, to_x, parts, examples, hidden, splits, groups,
     D: tl.constexpr, SUMS: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """One pass over the examples per chunk of hidden units; the gradient on x accumulates over passes.
@@ -241,6 +250,7 @@ def _through_the_mlp(
             total = tl.dot(tl.trans(back), w_in, total, input_precision="tf32")
             tl.store(mine + place, total.to(kind), mask=alive)
         if SUMS:
-            tl.store(to_in + part * D * hidden + c[None, :] * hidden + j[:, None], sum_in, mask=real)
-            tl.store(to_out + part * D * hidden + j[:, None] * D + c[None, :], sum_out, mask=real)
+            to_in = parts + part * 2 * D * hidden
+            tl.store(to_in + c[None, :] * hidden + j[:, None], sum_in, mask=real)
+            tl.store(to_in + D * hidden + j[:, None] * D + c[None, :], sum_out, mask=real)
         tl.debug_barrier()
