@@ -10,9 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
+from safetensors.torch import load, save
 from sample_run import ID, open_run, same
 
-from grokscope.store import find_run, read_checkpoint
+from grokscope.store import checkpoints, find_run, read_checkpoint
 
 
 @settings(max_examples=20, deadline=None)
@@ -30,6 +31,17 @@ def test_every_type_and_every_bit_pattern(seed: int, shape: list[int]) -> None:
         with open_run(Path(runs)) as run:
             run.save(1, [], saved, {}, {})
         assert same(read_checkpoint(find_run(runs, ID)).tensors, saved)
+
+
+def test_a_file_has_the_bytes_that_safetensors_writes() -> None:
+    names = ("float64", "int64", "float32", "bfloat16", "bool")
+    tensors = {name: torch.arange(6).reshape(2, 3).to(getattr(torch, name)) for name in names}
+    tensors |= {"scalar": torch.tensor(1.5), "empty": torch.zeros(0, 3), "complex": torch.full((2,), 1 + 2j)}
+    metadata = {"name": "β → ∞", "text": '{"a": "\\u003d"}'}
+    ours = checkpoints._safetensors(tensors, metadata)
+    assert same(load(ours), tensors)
+    floats = {name: tensor for name, tensor in tensors.items() if tensor.dtype in (torch.float64, torch.float32)}
+    assert checkpoints._safetensors(floats, {"name": "β"}) == save(floats, metadata={"name": "β"})
 
 
 def test_lanes_of_a_stacked_tensor_are_stored_by_themselves(tmp_path: Path) -> None:

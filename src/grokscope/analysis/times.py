@@ -170,8 +170,9 @@ def run_times(metrics: Metrics, criterion: Criterion = DEFAULT) -> Times:
 
     epoch = np.asarray(metrics["epoch"])
     criteria = (criterion, replace(criterion, clock="first"), replace(criterion, threshold=RATIO_THRESHOLD))
+    accuracies = (np.asarray(metrics[f"{split}_accuracy"], dtype=float) for split in ("train", "test"))
     (t_mem, t_mem_first, t_mem_95), (t_grok, t_grok_first, t_gen_95) = (
-        [one.time(epoch, metrics[f"{split}_accuracy"]) for one in criteria] for split in ("train", "test")
+        [one.time(epoch, accuracy) for one in criteria] for accuracy in accuracies
     )
     seconds = None
     if t_grok is not None and "seconds" in metrics:

@@ -73,6 +73,8 @@ class Acting:
 def at_branch(config: RunConfig, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of a checkpoint as the run's intervention leaves them at the branch, before the first step."""
     do, zero = config.do, torch.zeros((), dtype=torch.int64)
+    if not do.hooks & {"weights", "state"}:
+        return tensors
     now = Now(
         zero, config.steps_per_epoch, Key(torch.tensor(config.seed_for("order")), tensors.get("step", zero)).fold("do")
     )

@@ -40,7 +40,7 @@ class Lanes:
         self.step = torch.zeros(lanes, dtype=torch.int64, device=device)
         self.seed = torch.zeros(lanes, dtype=torch.int64, device=device)
         self.mask: Tensor | None = None
-        self.hyper = {key: torch.zeros(lanes, device=device) for key in hyper_of(template)}
+        self._numbers, self.hyper = self._new_hyper(list(hyper_of(template)))
         self.state = {
             "optim": self._new_state(template.optim.init, template.optim.elementwise),
             "filter": self._new_state(lambda weight, role: template.filter.init(weight), template.filter.elementwise),
@@ -84,9 +84,8 @@ class Lanes:
         for stacked, own in zip((self.train, self.test, self.validation or {}), sides, strict=False):
             for name, tensor in own.items():
                 stacked[name][lane].copy_(tensor)
-        for key, value in hyper_of(config).items():
-            self.hyper[key][lane] = value
-        self.hyper["branch.epoch"][lane] = since
+        hyper = hyper_of(config) | {"branch.epoch": float(since)}
+        self._numbers[:, lane] = torch.tensor([hyper[key] for key in self.hyper]).to(self.device)  # in one transfer
         self.seed[lane] = config.seed_for("order")
         self.changed()
         if saved is None:
@@ -96,21 +95,28 @@ class Lanes:
             saved |= {f"mask/{name}": lives for name, lives in start.mask.items()}
             saved = at_branch(config, saved)
         for prefix, tensor in self._vectors():  # each vector in one transfer
+            if not any(name.startswith(f"{prefix}/") for name in saved):
+                tensor[lane].zero_()  # the state of a new run
+                continue
             vector = torch.zeros(tensor.shape[1:], dtype=tensor.dtype)  # a window of gradients has an axis more
             for name, part in self.layout.cut(vector).items():
                 if f"{prefix}/{name}" in saved:
                     part.copy_(saved[f"{prefix}/{name}"])
-            tensor[lane] = vector.to(self.device)
+            tensor[lane].copy_(vector)
         for name, tensor in self._others():
-            tensor[lane] = saved[name].to(self.device) if name in saved else torch.zeros_like(tensor[lane])
+            if name in saved:
+                tensor[lane].copy_(saved[name])
+            else:
+                tensor[lane].zero_()
         self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
 
     def _ready(self, number: int, side: Batch) -> Batch:
-        """Training, test or validation batch (`number`) of a run in the form in which it is read, on the device.
+        """Training, test or validation batch (`number`) of a run in the form in which it is read. Tokens are moved to the device and
+        sorted there; the rest is left where it is.
 
         Tokens that the run loaded before has as well, as candidates of a search have, are neither moved nor planned again.
         """
-        rest = {name: tensor.to(self.device) for name, tensor in side.items() if name != "tokens"}
+        rest = {name: tensor for name, tensor in side.items() if name != "tokens"}
         if "tokens" not in side:
             return self.planned(rest)
         tokens = side["tokens"]
@@ -135,15 +141,15 @@ class Lanes:
     def unload(self, lane: int) -> dict[str, Tensor]:
         """A copy of the state that a lane needs to continue: weights, optimizer and filter state, step counter, mask."""
         tensors = {
-            f"{prefix}/{name}": part.clone()
+            f"{prefix}/{name}": part
             for prefix, stacked in self._vectors()
-            for name, part in self.layout.cut(stacked[lane].cpu()).items()
+            for name, part in self.layout.cut(stacked[lane].to("cpu", copy=True)).items()
         }
         tensors |= {name: stacked[lane].to("cpu", copy=True) for name, stacked in self._others()}
         if self.mask is None:
             return tensors
         masks = self.layout.cut(self.mask[lane].bool().cpu())
-        return tensors | {f"mask/{name}": mask.clone() for name, mask in masks.items() if not mask.all()}
+        return tensors | {f"mask/{name}": mask for name, mask in masks.items() if not mask.all()}
 
     def copy_lanes(self, other: Lanes, lanes: list[int]) -> None:
         """Take over the runs in some lanes of another program, in this order."""
@@ -152,7 +158,7 @@ class Lanes:
         self.test = {name: tensor[keep] for name, tensor in other.test.items()}
         if other.validation is not None:
             self.validation = {name: tensor[keep] for name, tensor in other.validation.items()}
-        self.hyper = {name: tensor[keep] for name, tensor in other.hyper.items()}
+        self._numbers[:] = other._numbers[:, keep]
         self.seed = other.seed[keep]
         self.step.copy_(other.step[keep])
         self.mask = None if other.mask is None else other.mask[keep]
@@ -171,6 +177,12 @@ class Lanes:
     def _state(self) -> list[tuple[str, Tensor]]:
         """State of optimizer and filter: `optim/mean`, or `optim/mean/W_Q` if it has a tensor per weight."""
         return [(f"{component}/{key}", s) for component, state in self.state.items() for key, s in state.items()]
+
+    def _new_hyper(self, keys: list[str]) -> tuple[Tensor, dict[str, Tensor]]:
+        """Hyperparameters [key, lane] in one buffer, and its rows by name."""
+        width = -(-self.lanes // 128) * 128  # rows as aligned as tensors of their own: kernels are compiled for that
+        numbers = torch.zeros(len(keys), width, device=self.device)[:, : self.lanes]
+        return numbers, dict(zip(keys, numbers, strict=True))
 
     def _new_state(self, init: Callable[..., dict[str, Tensor]], elementwise: bool) -> dict[str, Tensor]:
         def stacked(state: dict[str, Tensor], suffix: str = "") -> dict[str, Tensor]:

@@ -45,8 +45,8 @@ class RunWriter:
         self.trackers: Trackers | None = None
         self.folder: RunFolder | None = None
         self.append_failed = False
-        self.history: list[dict[str, float]] = []
-        """Epoch and accuracies of every row, for the summary."""
+        self.history = _history([])
+        """Epochs, seconds and accuracies of all rows, for the summary."""
 
     def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
         numerics = {"numerics": self.numerics()} if self.numerics else {}
@@ -63,7 +63,7 @@ class RunWriter:
         since = branched_at(self.folder.manifest)
         saved = self.folder.latest_checkpoint()
         if saved is None:
-            self.history = []
+            self.history = _history([])
             if self.beginning is None:
                 return None
             self._begin(self.beginning(since))
@@ -99,7 +99,7 @@ class RunWriter:
         keep: bool,
     ) -> None:
         assert self.folder is not None
-        history = self.history + _history(rows)
+        history = {name: self.history[name] + column for name, column in _history(rows).items()}
         summary = _summary(history)
         seconds = metadata["seconds"]
         self.folder.save(epoch, rows, tensors, metadata, summary, status=status, seconds=seconds, keep=keep)
@@ -135,15 +135,12 @@ class RunWriter:
             self.trackers = None
 
 
-def _summary(history: list[dict[str, float]]) -> dict[str, Any]:
+def _summary(history: dict[str, list[float]]) -> dict[str, Any]:
     """t_mem and t_grok by the default criterion, and the last accuracies, as `grokscope runs` shows them."""
-    import pandas as pd
-
-    if not history:
+    if not history["epoch"]:
         return {}
-    accuracies = {name: history[-1][name] for name in ("train_accuracy", "test_accuracy")}
-    return summary_of(pd.DataFrame(history)) | accuracies
+    return summary_of(history) | {name: history[name][-1] for name in ("train_accuracy", "test_accuracy")}
 
 
-def _history(rows: list[dict[str, Any]]) -> list[dict[str, float]]:
-    return [{key: row[key] for key in ("epoch", "seconds", "train_accuracy", "test_accuracy")} for row in rows]
+def _history(rows: list[dict[str, Any]]) -> dict[str, list[float]]:
+    return {name: [row[name] for row in rows] for name in ("epoch", "seconds", "train_accuracy", "test_accuracy")}

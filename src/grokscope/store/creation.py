@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from .disk import cannot_write, make_folder, sync_folder, write
-from .layout import CHECKPOINTS, CONFIG, DRAFT, MANIFEST, METRICS, STATE, label
+from .disk import cannot_write, make_folder, remove, sync_folder, write
+from .layout import CHECKPOINTS, CONFIG, DRAFT, MANIFEST, METRICS, STATE, label, leftovers
 from .lock import Lock
 from .seal import sealed_json
 from .state import State
@@ -61,6 +61,8 @@ def _discard(draft: Path, lock: Lock) -> None:
 
 
 def _fill(draft: Path, config: dict[str, Any], manifest: dict[str, Any]) -> None:
+    for path in leftovers(draft):
+        remove(path)
     for name in (METRICS, CHECKPOINTS):
         make_folder(draft / name)
     for name, content in ((CONFIG, config), (MANIFEST, manifest), (STATE, State().to_dict())):

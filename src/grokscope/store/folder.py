@@ -60,8 +60,11 @@ if TYPE_CHECKING:
 class RunFolder:
     """One run on disk, locked for this process. Use `create_or_open`; close it when done (it is a context manager)."""
 
-    def __init__(self, path: Path, lock: Lock, config: dict[str, Any]):
-        """config   the requested config, known to be that of the run in the folder"""
+    def __init__(self, path: Path, lock: Lock, config: dict[str, Any], manifest: dict[str, Any] | None = None):
+        """
+        config     the requested config, known to be that of the run in the folder
+        manifest   that of a folder which was created a moment ago, under `lock`: there is nothing to read or to restore
+        """
         self.path = path
         self.id = path.name
         self._lock = lock
@@ -71,10 +74,11 @@ class RunFolder:
         self._tail = Tail(lock.lease)
         self.state = State()
         """State of the run; `state.finished` is True if there is nothing left to train."""
-        stored, self.manifest = read_description(path)
+        stored, self.manifest = read_description(path) if manifest is None else (config, manifest)
         """The manifest, written when the run was created."""
-        self._verify()
-        self._settle()
+        if manifest is None:
+            self._verify()
+            self._settle()
         if stored != config:
             self._change_config(config)
         lock.sign()
@@ -101,17 +105,19 @@ class RunFolder:
         """
         path = Path(runs) / id
         check_writable(runs)
-        plain: dict[str, Any] = json.loads(json.dumps(config, allow_nan=False))
-        lock = None
+        plain = _plain(config)
+        lock = manifest = None
         while not path.exists() and lock is None:
-            lock = create(path, plain, new_manifest(device, record))
+            manifest = _plain(new_manifest(device, record))
+            lock = create(path, plain, manifest)
         if lock is None:
+            manifest = None
             stored, _ = read_description(path)
             if found := difference(identity(stored), identity(plain)):
                 raise StoreError(f"{path / CONFIG}: holds another configuration ({found})")
             lock = _take(path)
         try:
-            return cls(path, lock, plain)
+            return cls(path, lock, plain, manifest)
         except BaseException:
             lock.release()
             raise
@@ -312,6 +318,12 @@ class RunFolder:
         for file in checkpoint_files(self.path):
             if file != self._newest and not file.kept:
                 self._lock.lease.remove(file.path)
+
+
+def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
+    """As it will be when it is read from its file."""
+    plain: dict[str, Any] = json.loads(json.dumps(content, allow_nan=False))
+    return plain
 
 
 def _take(path: Path) -> Lock:

@@ -277,7 +277,7 @@ def _write_holder(path: Path) -> None:
     holder = Holder(
         host=socket.gethostname(),
         pid=os.getpid(),
-        started=_process_started(os.getpid()),
+        started=_started(os.getpid()),
         length=heartbeat.length(),
         job=os.environ.get(JOB, ""),
     )
@@ -311,6 +311,12 @@ def machine() -> str:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
     return socket.gethostname()
+
+
+@functools.cache
+def _started(own: int) -> str:
+    """Start time of this process; by its id, since a forked process has its own."""
+    return _process_started(own)
 
 
 def _process_started(pid: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,7 +50,7 @@ class State:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; a number that is not finite becomes null."""
-        plain: dict[str, Any] = _finite(dataclasses.asdict(self))
+        plain: dict[str, Any] = _finite(vars(self))
         return plain
 
     @classmethod
