@@ -38,6 +38,17 @@ def test_a_new_run_has_its_config_and_manifest_and_nothing_to_go_on_from(tmp_pat
     assert os.listdir(tmp_path / "deep" / "runs") == [ID]
 
 
+def test_a_new_run_is_known_as_it_will_be_read(tmp_path: Path) -> None:
+    draft = tmp_path / f".new-{ID}"  # of an attempt that was killed in the midst of a write
+    draft.mkdir()
+    (draft / ".config.json.0123456789ab.tmp").write_text("{")
+    with RunFolder.create_or_open(tmp_path, ID, CONFIG, device="cpu", record={"places": (1, 2)}) as new:
+        assert files(new.path) == ["config.json", "lock", "manifest.json", "state.json"]
+        known = new.manifest, new.state
+    with open_run(tmp_path) as opened:
+        assert (opened.manifest, opened.state) == known
+
+
 def test_going_on_equals_never_having_stopped(tmp_path: Path) -> None:
     with open_run(tmp_path / "a") as undisturbed:
         for _ in range(4):

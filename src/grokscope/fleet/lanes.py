@@ -111,8 +111,8 @@ class Lanes:
         self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
 
     def _ready(self, number: int, side: Batch) -> Batch:
-        """Training, test or validation batch (`number`) of a run in the form in which it is read. Tokens are moved to the device and
-        sorted there; the rest is left where it is.
+        """Training, test or validation batch (`number`) of a run in the form in which it is read. Tokens are moved to the device
+        and sorted there; the rest is left where it is.
 
         Tokens that the run loaded before has as well, as candidates of a search have, are neither moved nor planned again.
         """

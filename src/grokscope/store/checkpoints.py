@@ -81,8 +81,8 @@ def check_kept(run: Path, found: Iterable[CheckpointFile], state: State) -> None
 
 
 def _safetensors(tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> bytes:
-    """The bytes that `safetensors.torch.save` would write. It takes four times as long, some ten microseconds of Python for each tensor,
-    and wants a copy of tensors that share memory, as those of a lane do. The widest types come first: all are aligned."""
+    """The bytes that `safetensors.torch.save` would write. It takes four times as long, some ten microseconds for each tensor, and
+    wants a copy of tensors that share memory, as those of a lane do. The widest types come first: all are aligned."""
     import torch
 
     header: dict[str, Any] = {"__metadata__": metadata}

@@ -26,7 +26,7 @@ Row = Mapping[str, "float | int | None"]
 
 _FORMAT: dict[str, Any] = {"compression": "snappy", "use_dictionary": False, "write_statistics": False}
 """A part is dozens of columns of some hundred numbers. Dictionaries and statistics make such a file larger, and zstd is set up anew
-for each column, which takes longer than all the rest: a part is written and read in a third of the time."""
+for each column, which takes longer than all the rest: a part is written and read in less than half of the time."""
 
 
 def encode(rows: Sequence[Row], label: str) -> bytes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
 import triton
 import triton.language as tl
 
@@ -23,14 +22,14 @@ PARTS, COLUMNS = 8, 128
 def add_parts(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The sum of each of three tensors [run part number] over its parts, in its own precision; added in float32."""
     runs, counts, sizes = zip(*(t.shape for t in tensors), strict=True)
-    if max(counts) == 1:
-        return tuple(t[:, 0] for t in tensors)
-    sums = [
-        torch.empty(run, size, device=t.device, dtype=t.dtype)
-        for t, run, size in zip(tensors, runs, sizes, strict=True)
+    # what one program has computed is there already: the gradient on x of many runs is the largest tensor of a step
+    blocks = [
+        0 if count == 1 else run * triton.cdiv(size, COLUMNS)
+        for run, count, size in zip(runs, counts, sizes, strict=True)
     ]
-    blocks = [run * triton.cdiv(size, COLUMNS) for run, size in zip(runs, sizes, strict=True)]
-    launch(_add_parts, (sum(blocks),), *tensors, *sums, *counts, *sizes, *blocks[:2], PARTS, COLUMNS)
+    sums = [t.new_empty(t.shape[0], t.shape[2]) if own else t[:, 0] for t, own in zip(tensors, blocks, strict=True)]
+    if any(blocks):
+        launch(_add_parts, (sum(blocks),), *tensors, *sums, *counts, *sizes, *blocks[:2], PARTS, COLUMNS)
     return tuple(sums)
 
 
