@@ -1,6 +1,7 @@
 """Weights of reads summed by the token that they read, and the transpose, for stacked runs: the ends of `ops/by_token.py`.
 
-One program per block of examples or reads: no atomics, deterministic results.
+One program per block of examples or reads: no atomics, deterministic results. A row is divided by the number of places at every
+read: as 32-bit numbers and a constant, since a division of 64-bit numbers takes a hundred instructions.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from .launching import launch
 if TYPE_CHECKING:
     from torch import Tensor
 
-EXAMPLES = 16
-"""Examples per program of `spread`."""
+EXAMPLES = 4
+"""Examples per program of `spread`, which is one warp: its threads share what is read of an example, and each has four tokens."""
 READS = 1024
 """Reads per program of `collect`."""
 
@@ -29,7 +30,8 @@ def spread(weight: Tensor, row: Tensor, tokens: int, places: int, width: int) ->
     columns, others = (int(triton.next_power_of_2(count)) for count in (tokens, width - tokens))
     launch(
         _spread, (triton.cdiv(examples, EXAMPLES), runs),
-        weight.contiguous(), row.contiguous(), out, examples, length, places, tokens, width, EXAMPLES, columns, others,
+        weight.contiguous(), row.contiguous(), out, examples, length, tokens, width, places, EXAMPLES, columns, others,
+        num_warps=1,
     )  # fmt: skip
     return out
 
@@ -39,15 +41,15 @@ def collect(source: Tensor, row: Tensor, tokens: int, places: int) -> Tensor:
     runs, examples, length = row.shape
     out = torch.empty(runs, examples, length, device=source.device)
     grid = (triton.cdiv(examples * length, READS), runs)
-    sizes = (examples, length, places, tokens, source.shape[-1])
-    launch(_collect, grid, source.contiguous(), row.contiguous(), out, *sizes, READS)
+    sizes = (examples, length, tokens, source.shape[-1])
+    launch(_collect, grid, source.contiguous(), row.contiguous(), out, *sizes, places, READS)
     return out
 
 
 @triton.jit
 def _spread(
-    weight, row, out, examples, length, places, tokens, width,
-    BLOCK: tl.constexpr, TOKENS: tl.constexpr, OTHERS: tl.constexpr,
+    weight, row, out, examples, length, tokens, width,
+    PLACES: tl.constexpr, BLOCK: tl.constexpr, TOKENS: tl.constexpr, OTHERS: tl.constexpr,
 ):  # fmt: skip
     run = tl.program_id(1).to(tl.int64)
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -57,13 +59,13 @@ def _spread(
     example = run * examples + n
     total = tl.zeros((BLOCK, TOKENS), dtype=tl.float32)
     for place in range(0, length):
-        token = (tl.load(row + example * length + place, mask=alive, other=0) // places).to(tl.int32)
+        token = tl.load(row + example * length + place, mask=alive, other=0).to(tl.int32) // PLACES
         w = tl.load(weight + example * length + place, mask=alive, other=0.0)
         total += tl.where(v[None, :] == token[:, None], w[:, None], 0.0)
     inside = alive[:, None] & (v < tokens)[None, :]
     tl.store(out + example[:, None] * width + v[None, :], total, mask=inside)
     # places count back from the query, the last one
-    own = t - (places - length)
+    own = t - (PLACES - length)
     there = alive[:, None] & ((own >= 0) & (own < length))[None, :]
     w = tl.load(weight + example[:, None] * length + own[None, :], mask=there, other=0.0)
     inside = alive[:, None] & (t < width - tokens)[None, :]
@@ -71,12 +73,12 @@ def _spread(
 
 
 @triton.jit
-def _collect(source, row, out, examples, length, places, tokens, width, BLOCK: tl.constexpr):
+def _collect(source, row, out, examples, length, tokens, width, PLACES: tl.constexpr, BLOCK: tl.constexpr):
     run = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     alive = i < examples * length
-    r = tl.load(row + run * examples * length + i, mask=alive, other=0)
+    r = tl.load(row + run * examples * length + i, mask=alive, other=0).to(tl.int32)
     own = source + (run * examples + i // length) * width
-    found = tl.load(own + r // places, mask=alive, other=0.0)
-    found += tl.load(own + tokens + r % places, mask=alive, other=0.0)
+    found = tl.load(own + r // PLACES, mask=alive, other=0.0)
+    found += tl.load(own + tokens + r % PLACES, mask=alive, other=0.0)
     tl.store(out + run * examples * length + i, found, mask=alive)

@@ -33,7 +33,7 @@ def read_softmax(token: Tensor, place: Tensor, row: Tensor) -> tuple[Tensor, Ten
     launch(
         _read_softmax, grid,
         token.contiguous(), place.contiguous(), row.contiguous(), attention, log_attention, logits,
-        tokens, places, examples, length, **sizes,
+        tokens, examples, length, PLACES=places, **sizes,
     )  # fmt: skip
     return attention, log_attention, logits
 
@@ -74,13 +74,13 @@ def _places(examples, length, EXAMPLES: tl.constexpr, POSITIONS: tl.constexpr):
 
 @triton.jit
 def _read_softmax(
-    token, place, row, attention, log_attention, logits, tokens, places, examples, length,
-    EXAMPLES: tl.constexpr, POSITIONS: tl.constexpr,
+    token, place, row, attention, log_attention, logits, tokens, examples, length,
+    PLACES: tl.constexpr, EXAMPLES: tl.constexpr, POSITIONS: tl.constexpr,
 ):  # fmt: skip
     run = tl.program_id(1).to(tl.int64)
     at, inside = _places(examples, length, EXAMPLES, POSITIONS)
-    r = tl.load(row + at, mask=inside, other=0)
-    own = tl.load(token + run * tokens + r // places) + tl.load(place + run * places + r % places)
+    r = tl.load(row + at, mask=inside, other=0).to(tl.int32)  # divided quickly, see by_token.py
+    own = tl.load(token + run * tokens + r // PLACES) + tl.load(place + run * PLACES + r % PLACES)
     apart = own - tl.max(tl.where(inside, own, float("-inf")), 1)[:, None]
     log = apart - tl.log(tl.sum(tl.where(inside, tl.exp(apart), 0.0), 1))[:, None]
     tl.store(logits + at, own, mask=inside)
