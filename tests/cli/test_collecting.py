@@ -48,6 +48,30 @@ def test_collected_beside_training(asked, tmp_path):
     assert list((tmp_path / "results" / NAME / "quick").glob("*.png"))
 
 
+def test_runs_are_probed_as_they_finish(tiny, tmp_path, monkeypatch):
+    asked = [("one", replace(tiny, seed=seed, log=replace(tiny.log, keep=20))) for seed in range(3)]
+    begun, begin = [], Collector._probe
+
+    def probe(self, name, config, probes):
+        begun.append(config.seed)
+        begin(self, name, config, probes)
+
+    monkeypatch.setattr(Collector, "_probe", probe)
+    collector = Collector("quick", tmp_path / "runs", tmp_path / "results")
+    with collector.watching({"si-audit": asked}):
+        train(asked[:2], tmp_path)
+        while len(begun) < 2:  # before the last run is trained
+            collecting.threading.Event().wait(0.01)
+        assert not collector._begun
+        train(asked[2:], tmp_path)
+    assert collector.has("si-audit") and sorted(begun) == [0, 1, 2]
+    found = load_results(tmp_path / "results", "si-audit", "quick").probes["si-audit"]
+    own = [(arm, read_run(tmp_path / "runs" / config.id)) for arm, config in asked]
+    wanted = collected(find_experiment("si-audit"), "quick", ["one"], own).probes["si-audit"]
+    assert len(found) and found["seed"].drop_duplicates().tolist() == [0, 1, 2]
+    pd.testing.assert_frame_equal(found.drop(columns="numbers"), wanted.drop(columns="numbers"))
+
+
 def test_not_before_the_last_run_is_finished(asked, tmp_path):
     collector = Collector("quick", tmp_path / "runs", tmp_path / "results")
     longer = [(arm, replace(config, epochs=config.epochs + 5)) for arm, config in asked]

@@ -1,15 +1,17 @@
 """Results of experiments, collected in other processes while later runs train.
 
-An experiment is collected as soon as its last run is finished: probes and pictures take minutes for many experiments, and what was
-collected stays when the command is interrupted. On one or two cores, which training needs, everything is collected afterwards.
+A run is probed as soon as it is finished, and an experiment is collected after its last run: probes and pictures take minutes for
+many experiments, and what was collected stays when the command is interrupted. On one or two cores, which training needs,
+everything is collected afterwards.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +20,10 @@ from ..errors import StoreError
 from ..helpers import cores, helpers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
     from ..config import RunConfig
     from ..experiments import Experiment
     from ..experiments.base import Scale
@@ -26,16 +32,27 @@ if TYPE_CHECKING:
 
 LOOK = 1.0
 """Seconds between two looks at the runs."""
+AT_ONCE = 32
+"""Runs of an experiment with probes that are looked at each time: training needs the time of this process."""
+
+Tables = Mapping[tuple[str, str], "pd.DataFrame"]
+"""What probes found, by probe and id of the run."""
 
 
 def collected(
-    experiment: Experiment, scale: Scale, arms: Iterable[str], own: list[tuple[str, RunInfo]], processes: int = 1
+    experiment: Experiment,
+    scale: Scale,
+    arms: Iterable[str],
+    own: list[tuple[str, RunInfo]],
+    processes: int = 1,
+    probed: Tables | None = None,
 ) -> Results:
     """The results of one experiment.
 
     arms        all that were requested
     own         the runs that were trained, with their arms
     processes   that may evaluate probes at once
+    probed      what was evaluated before
     """
     from .. import __version__
     from ..analysis import DEFAULT
@@ -62,7 +79,7 @@ def collected(
         **training_totals(table),
         **({NOT_TRAINED: lost} if lost else {}),
     }
-    return Results(about, table, curves, probe_tables(experiment.probes, runs, names, processes))
+    return Results(about, table, curves, probe_tables(experiment.probes, runs, names, processes, probed))
 
 
 class Collector:
@@ -72,8 +89,10 @@ class Collector:
         self.scale, self.runs, self.results = scale, runs, results
         self._waiting: dict[str, list[tuple[str, RunConfig]]] = {}
         """The experiments whose runs are not all finished."""
-        self._left: dict[str, list[RunConfig]] = {}
+        self._left: dict[str, deque[RunConfig]] = {}
         """Their runs that were not found finished yet."""
+        self._probed: dict[str, dict[tuple[str, str], Future[pd.DataFrame]]] = {}
+        """The probes of those that were, by experiment."""
         self._begun: dict[str, Future[None]] = {}
         self._pool: ProcessPoolExecutor | None = None
 
@@ -84,7 +103,8 @@ class Collector:
             yield
             return
         self._waiting = dict(asked)
-        self._left = {name: [config for _, config in own] for name, own in asked.items()}
+        self._left = {name: deque(config for _, config in own) for name, own in asked.items()}
+        self._probed = {name: {} for name in asked}
         self._pool = helpers(cores() // 2)
         ended = threading.Event()
         thread = threading.Thread(target=self._watch, args=(ended,), daemon=True)
@@ -96,9 +116,14 @@ class Collector:
         finally:
             ended.set()
             thread.join()
-            if whole:
-                self._look()
-            self._pool.shutdown(cancel_futures=not whole)  # what an interrupted command has not begun to collect waits
+            try:
+                if whole:
+                    self._look_at_all()
+            except KeyboardInterrupt:
+                whole = False
+                raise
+            finally:  # what an interrupted command has not begun to collect waits
+                self._pool.shutdown(cancel_futures=not whole)
 
     def has(self, name: str) -> bool:
         """Whether the results of an experiment were collected and saved; prints what went wrong if not."""
@@ -113,16 +138,57 @@ class Collector:
         while not ended.wait(LOOK):
             self._look()
 
-    def _look(self) -> None:
-        """Begin to collect the experiments whose runs are all finished now."""
+    def _look_at_all(self) -> None:
+        """Once nothing trains any more: begin all that is left."""
+        self._look(every=True)
+        wait([future for name in self._waiting if not self._left[name] for future in self._probed[name].values()])
+        self._look()
+
+    def _look(self, every: bool = False) -> None:
+        """Begin to probe runs that are finished now, and to collect the experiments whose runs are all finished and probed.
+
+        every   look at all runs, not at a few of an experiment
+        """
         for name, own in tuple(self._waiting.items()):
-            left = self._left[name]
-            while left and self._finished(left[-1]):
-                left.pop()
-            if not left and self._pool is not None:
+            self._look_at_runs(name, every)
+            probed = all(future.done() for future in self._probed[name].values())
+            if not self._left[name] and probed and self._pool is not None:
                 del self._waiting[name]
                 ids = [(arm, config.id) for arm, config in own]
-                self._begun[name] = self._pool.submit(_collect, name, self.scale, ids, self.runs, self.results)
+                # what failed is evaluated once more there, and its error told
+                known = {key: one.result() for key, one in self._probed.pop(name).items() if one.exception() is None}
+                self._begun[name] = self._pool.submit(_collect, name, self.scale, ids, self.runs, self.results, known)
+
+    def _look_at_runs(self, name: str, every: bool) -> None:
+        """Take the runs that are finished now from those that are left, and begin to probe them."""
+        left, probes = self._left[name], self._probes(name)
+        while not probes and left and self._finished(left[-1]):  # the last one is enough to know that some are left
+            left.pop()
+        for _ in range(len(left) if every else min(AT_ONCE, len(left)) if probes else 0):
+            config = left.popleft()
+            if self._finished(config):
+                self._probe(name, config, probes)
+            else:
+                left.append(config)
+
+    @staticmethod
+    def _probes(name: str) -> Sequence[str]:
+        from ..experiments.base import all_experiments
+
+        known = all_experiments()
+        return known[name].probes if name in known else ()
+
+    def _probe(self, name: str, config: RunConfig, probes: Sequence[str]) -> None:
+        """Begin to evaluate the probes of a finished run."""
+        from ..experiments.probing import evaluate_elsewhere, is_kept
+        from ..store import read_run
+
+        assert self._pool is not None
+        first = min(one.seed for _, one in self._waiting[name])
+        info = read_run(self.runs / config.id)
+        for probe in probes:
+            if is_kept(probe, config.seed, first):
+                self._probed[name][probe, config.id] = self._pool.submit(evaluate_elsewhere, probe, info)
 
     def _finished(self, config: RunConfig) -> bool:
         from ..launch.remaining import finished_as_requested
@@ -134,7 +200,9 @@ class Collector:
             return False
 
 
-def _collect(name: str, scale: Scale, ids: list[tuple[str, str]], runs: Path, results: Path) -> None:
+def _collect(
+    name: str, scale: Scale, ids: list[tuple[str, str]], runs: Path, results: Path, probed: Tables | None = None
+) -> None:
     from ..experiments.base import find_experiment
     from ..experiments.drawing import drawn_pictures
     from ..figures import save
@@ -143,7 +211,7 @@ def _collect(name: str, scale: Scale, ids: list[tuple[str, str]], runs: Path, re
 
     experiment = find_experiment(name)
     own = [(arm, read_run(runs / id)) for arm, id in ids]
-    kept = collected(experiment, scale, [arm for arm, _ in ids], own, cores() // 4)
+    kept = collected(experiment, scale, [arm for arm, _ in ids], own, cores() // 4, probed)
     folder = save_results(results, kept)
     for drawn in drawn_pictures(experiment, kept):
         save(drawn.figure, folder / f"{name}-{drawn.file}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -21,27 +21,39 @@ LONG = 20.0
 
 
 def probe_tables(
-    names: Sequence[str], runs: Sequence[RunInfo], arms: Sequence[str], processes: int = 1
+    names: Sequence[str],
+    runs: Sequence[RunInfo],
+    arms: Sequence[str],
+    processes: int = 1,
+    known: Mapping[tuple[str, str], pd.DataFrame] | None = None,
 ) -> dict[str, pd.DataFrame]:
     """What each probe finds in the runs' checkpoints.
 
     processes   that may work at once
+    known       tables that were found before, by probe and id of the run
     """
     first = min(run.config["seed"] for run in runs)
     asked = [
         (name, run, arm)
         for name in names
         for run, arm in zip(runs, arms, strict=True)
-        if name not in ONE_SEED or run.config["seed"] == first
+        if is_kept(name, run.config["seed"], first)
     ]
     found: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
-    tables = _evaluated([(name, run) for name, run, _ in asked], processes)
-    for (name, run, arm), table in zip(asked, tables, strict=True):
-        found[name].append(table.assign(run=run.id, arm=arm, seed=run.config["seed"]))
+    tables = dict(known or {})
+    rest = [(name, run) for name, run, _ in asked if (name, run.id) not in tables]
+    tables |= {(name, run.id): table for (name, run), table in zip(rest, _evaluated(rest, processes), strict=True)}
+    for name, run, arm in asked:
+        found[name].append(tables[name, run.id].assign(run=run.id, arm=arm, seed=run.config["seed"]))
     return {
         name: pd.concat([own for own in looked if not own.empty] or looked, ignore_index=True)
         for name, looked in found.items()
     }
+
+
+def is_kept(name: str, seed: int, first: int) -> bool:
+    """Whether the table of a probe is stored for runs of a seed; `first` is the lowest."""
+    return name not in ONE_SEED or seed == first
 
 
 def _evaluated(asked: Sequence[tuple[str, RunInfo]], processes: int) -> list[pd.DataFrame]:
@@ -55,12 +67,12 @@ def _evaluated(asked: Sequence[tuple[str, RunInfo]], processes: int) -> list[pd.
             break
     if rest := asked[len(tables) :]:
         with helpers(min(processes, len(rest))) as pool:
-            tables += pool.map(_evaluate_elsewhere, *zip(*rest, strict=True))
+            tables += pool.map(evaluate_elsewhere, *zip(*rest, strict=True))
     return tables
 
 
-def _evaluate_elsewhere(name: str, run: RunInfo) -> pd.DataFrame:
-    """The same in a process that knows no experiment yet: some bring their own probes."""
+def evaluate_elsewhere(name: str, run: RunInfo) -> pd.DataFrame:
+    """The table of a probe, in a process that knows no experiment yet: some bring their own probes."""
     all_experiments()
     return _evaluate(name, run)
 
