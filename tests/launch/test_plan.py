@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from grokscope.config import RunConfig
-from grokscope.launch.plan import fitting_lanes, lane_bytes, plan_workers
+from grokscope.launch.plan import MANY, fitting_lanes, lane_bytes, plan_workers
 from grokscope.models.mlp import MLP
 from grokscope.models.transformer import Transformer
 from grokscope.ops.memory import free_memory
@@ -72,6 +72,12 @@ def test_a_gpu_has_a_worker_for_each_signature_up_to_four(tiny):
     assert plan_workers([tiny, replace(tiny, seed=1)], CUDA, 16) == 1
     assert plan_workers(shapes[:3], CUDA, 16) == 3
     assert plan_workers(shapes, CUDA, 16) == 4
+
+
+def test_many_runs_of_one_signature_have_two_fleets_on_a_gpu(tiny):
+    runs = [replace(tiny, seed=seed) for seed in range(MANY)]
+    assert plan_workers(runs, CUDA, 16) == 2
+    assert plan_workers(runs[1:], CUDA, 16) == plan_workers(runs, CUDA, 16, lanes=8) == 1
 
 
 def test_lanes_go_by_free_memory_and_are_shared_between_workers():

@@ -241,3 +241,44 @@ def test_on_a_gpu_every_worker_has_a_stream_and_every_group_one_fleet(tiny, memo
         assert a.sink.status == "done"
         assert losses(a.sink) == losses(b.sink)
         assert same(a.sink, b.sink)
+
+
+@pytest.mark.parametrize(("shares", "opened"), [(True, 0), (False, 1)])
+def test_a_fleet_that_shares_its_queue_opens_no_run_before_it_has_a_lane(tiny, memory, shares, opened):
+    turns = []
+
+    @contextmanager
+    def turn():
+        turns.append("begin")
+        yield
+        turns.append(len(fleet._active()))
+
+    jobs = deque(Job(config=replace(tiny, seed=seed), sink=memory()) for seed in range(3))
+    fleet = Fleet(jobs, lanes=2, device=CPU, io_threads=2, filling=turn(), shares=shares)
+    fleet._advance = lambda: True  # interrupted after the first fill
+    begun = []
+    fleet._save_all = lambda status: begun.append(len(fleet.prefetched))
+    fleet.run()
+    assert turns == ["begin", 2] and begun == [opened]
+
+
+def test_a_gpu_trains_its_only_group_with_two_fleets(tiny, memory):
+    jobs = [Job(config=replace(tiny, seed=seed), sink=memory()) for seed in range(4)]
+    scheduler = scheduler_of(jobs, lanes=2)
+    scheduler.device = torch.device("cuda")
+    (group,) = scheduler.groups
+    assert scheduler._next() is scheduler._next() is group and group.fleets == 2
+    scheduler.groups.append(Group(waiting=deque(), lanes=2))
+    assert scheduler._next() is None  # a fleet for each of several groups
+
+
+def test_memory_that_ran_out_for_two_fleets_of_a_group_halves_its_lanes_once(tiny, memory):
+    jobs = [Job(config=replace(tiny, seed=seed), sink=memory()) for seed in range(4)]
+    scheduler = scheduler_of(jobs, lanes=4)
+    (group,) = scheduler.groups
+    fleets = [Fleet(group.waiting, lanes=4, device=CPU) for _ in range(2)]
+    for fleet in fleets:
+        scheduler._back_off(group, fleet)
+    assert group.lanes == 2
+    with pytest.raises(ConfigError, match="do not fit"):
+        scheduler._back_off(group, Fleet(group.waiting, lanes=2, device=CPU))

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -46,6 +46,8 @@ class Fleet:
         save_every: float = 20.0,
         fleets: Callable[[], int] = lambda: 1,
         io_threads: int = 0,
+        filling: AbstractContextManager[object] | None = None,
+        shares: bool = False,
     ):
         self.waiting = jobs if isinstance(jobs, deque) else deque(jobs)
         """Queue of jobs; several fleets may share it."""
@@ -62,6 +64,11 @@ class Fleet:
         """Returns the number of fleets, including this one, that share the device: a run-step is charged that share of the time."""
         self.io_pool = IOPool(io_threads)
         """Opens runs ahead of time and saves them while the device trains."""
+        self.filling = filling or nullcontext()
+        """Entered while the first runs are opened."""
+        self.shares = shares
+        """Whether other fleets take jobs from the same queue: the last ones are opened for free lanes only, since another fleet may
+        have one."""
         self.prefetched: deque[tuple[Job, Future[PreparedRun]]] = deque()
         """Runs that are being opened."""
         self.unsaved: list[Lane] = []
@@ -86,7 +93,8 @@ class Fleet:
         begin: float | None = None
         saved_at, pause = time.monotonic(), self.save_every
         try:
-            self._fill()
+            with self.filling:
+                self._fill()
             while self._active():
                 if self._advance():
                     self._save_all("stopped")
@@ -186,7 +194,10 @@ class Fleet:
 
     def _prefetch(self, needed: int) -> bool:
         """Open up to max(io_threads, needed) runs ahead of time; True if there is one."""
-        while self.waiting and len(self.prefetched) < max(self.io_pool.io_threads, needed):
+        ahead = self.io_pool.io_threads
+        if self.shares and len(self.waiting) <= self.limit:
+            ahead = min(ahead, self.limit - len(self._active()))
+        while self.waiting and len(self.prefetched) < max(ahead, needed):
             with suppress(IndexError):  # another fleet took the job
                 job = self.waiting.popleft()
                 self.prefetched.append((job, self.io_pool.submit(partial(prepare, job))))

@@ -35,6 +35,8 @@ MOST_LANES = 512
 """Maximum number of lanes of a fleet on a GPU."""
 FEW = 16
 """Number of lanes below which a step on a GPU is not noticeably faster."""
+MANY = 256
+"""Runs of one signature that a GPU trains in two fleets: one trains while the runs of the other are opened or saved."""
 MOST_WORKERS = {"cpu": 16, "cuda": 4}
 """Maximum number of workers."""
 USABLE = 0.7
@@ -68,12 +70,13 @@ def plan_workers(configs: Sequence[RunConfig], device: torch.device, cores: int,
 
     lanes   on a CPU, how many runs train at once; None chooses a number
 
-    On a GPU, one fleet per signature: small fleets leave most of it idle. On a CPU, one run per worker; Python code runs in one
-    worker at a time, so additional workers pay off only while the arithmetic of the others hides it. Cores without a worker
-    help with blocks of examples.
+    On a GPU, one fleet per signature, since small fleets leave most of it idle; two for many runs. On a CPU, one run per worker;
+    Python code runs in one worker at a time, so additional workers pay off only while the arithmetic of the others hides it. Cores
+    without a worker help with blocks of examples.
     """
     if device.type == "cuda":
-        return min(MOST_WORKERS["cuda"], len({signature(config) for config in configs}))
+        least = 2 if lanes is None and len(configs) >= MANY else 1
+        return min(MOST_WORKERS["cuda"], max(least, len({signature(config) for config in configs})))
     if lanes is not None:
         return min(lanes, len(configs))
     hidden = sum(multiply_adds(config) / (PYTHON_DENSE if is_dense(config) else PYTHON) for config in configs)

@@ -12,8 +12,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 
 import torch
 
@@ -45,6 +45,9 @@ class Group:
     """Number of fleets that train this group now."""
     backed_off: bool = False
     """Whether the number of lanes was halved because memory ran out."""
+    filling: threading.Lock = field(default_factory=threading.Lock)
+    """Held by the fleet that opens its first runs: on a GPU two fleets begin one after the other, so that they are not busy with
+    opening and saving at the same time."""
 
     @property
     def work(self) -> int:
@@ -160,14 +163,18 @@ class Scheduler:
             yield
 
     def _next(self) -> Group | None:
-        """The largest group without a fleet; on a CPU several workers may share a group."""
+        """The largest group without a fleet; on a CPU several workers may share a group, on a GPU if it is the only one."""
         with self._lock:
-            free = [g for g in self.groups if g.waiting and (self.device.type == "cpu" or not g.fleets)]
+            free = [g for g in self.groups if g.waiting and (self._shares(g) or not g.fleets)]
             if not free:
                 return None
             group = max(free, key=lambda g: g.work / (1 + g.fleets))
             group.fleets += 1
             return group
+
+    def _shares(self, group: Group) -> bool:
+        """Whether several workers may train a group."""
+        return self.device.type == "cpu" or len(self.groups) == 1
 
     def _train(self, group: Group) -> None:
         try:
@@ -189,6 +196,8 @@ class Scheduler:
             save_every=self.save_every,
             fleets=lambda: sum(g.fleets for g in self.groups),
             io_threads=0 if self.device.type == "cpu" else IO_THREADS,
+            filling=group.filling if self.device.type == "cuda" else nullcontext(),
+            shares=self.workers > 1 and self._shares(group),
         )
         try:
             fleet.run()
@@ -209,6 +218,8 @@ class Scheduler:
         lanes = fleet.limit
         if lanes == 1 and self.device.type == "cpu":
             self._back_off_workers(group, fleet)
+            return
+        if group.backed_off and group.lanes < lanes:  # by the other fleet of this group
             return
         if group.backed_off or lanes == 1:
             raise ConfigError("lanes", f"{lanes} lanes of these runs do not fit into the memory of {self.device}")
