@@ -25,7 +25,7 @@ experiment(
             rule=ShareAtLeast(ARM, 0.8, column="search_found"),
             text="Classes are read off how often symbols occur in the training sequences. " + FOUND.format("80 %"),
             of="ours",
-            remark="The search names a support in every seed, in 3 of 20 a wrong one. It takes fewer run-steps "
+            remark="At full size the search names a support in every seed, in 3 of 20 a wrong one. It takes fewer run-steps "
             "than plain training in 8 of 20 seeds only: here plain training generalises, too. No rule judges either.",
         ),
     ],

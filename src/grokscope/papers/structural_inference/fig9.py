@@ -81,8 +81,8 @@ experiment(
             rule=InEach(
                 {arm: among_grokked("mass of the best head at the end", arm, 0.0, 1 / (2 * K)) for arm in HEADS}
             ),
-            remark="The best head lies just above the 0.25 that is asked for: between the 0.2 of uniform attention and "
-            "the 0.5 of one head that covers both operands alone. It is no monolithic head, either.",
+            remark="At full size the best head lies just above the 0.25 that is asked for: between the 0.2 of uniform attention "
+            "and the 0.5 of one head that covers both operands alone. It is no monolithic head, either.",
         ),
     ],
     curves=("mass_mean", "mass_best_head"),
