@@ -216,6 +216,11 @@ def test_nearest_lists_all_choices_when_none_is_close():
     assert nearest("xyzzy", ["alpha", "beta"]) == "Choose from: alpha, beta."
 
 
+def test_of_many_choices_nearest_lists_only_the_nearest():
+    said = nearest("xyzzy", [f"name{i:03}" for i in range(300)])
+    assert said.startswith("The nearest of 300 are ") and said.count("name") == 5
+
+
 def test_defaults_are_the_papers():
     """Table G.2."""
     config = RunConfig().check()

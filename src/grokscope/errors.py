@@ -54,6 +54,11 @@ MOST_ITEMS = 4
 """Items of a list or table that a message quotes, and how deep."""
 
 
+MOST_CHOICES = 40
+"""Valid names that a message lists; of more it lists the nearest."""
+NEAREST = 5
+
+
 def shown(value: Any, depth: int = 0) -> str:
     """`value` as Python would write it, on one line and shortened: for messages about values of any size, depth and content."""
     if isinstance(value, str):
@@ -80,12 +85,17 @@ def named(word: Any) -> str:
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """A hint for an unknown name: the closest valid one, or all of them when none is close."""
+    """A hint for an unknown name: the closest valid one; when none is close all of them, or the nearest of many."""
     choices, word = sorted(choices), word[:LONGEST]
     if not choices:
         return "There are none."
     close = get_close_matches(word, choices, n=1, cutoff=0.5) or [c for c in choices if c.endswith(word)][:1]
-    return f"Did you mean {close[0]}?" if close else f"Choose from: {', '.join(choices)}."
+    if close:
+        return f"Did you mean {close[0]}?"
+    if len(choices) > MOST_CHOICES:
+        some = get_close_matches(word, choices, n=NEAREST, cutoff=0.0)
+        return f"The nearest of {len(choices)} are {', '.join(some)}."
+    return f"Choose from: {', '.join(choices)}."
 
 
 def require_arguments(function: Callable[..., object], field: str, *names: str) -> None:

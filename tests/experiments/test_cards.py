@@ -47,7 +47,15 @@ def row(**given):
         "test": "sign test",
         "rule": "Rule",
     }
-    plain |= {"measured": "line", "settings": "ours", "differs": "", "runs": 40, "scale": "full", "seeds": 20}
+    plain |= {
+        "measured": "line",
+        "remark": "",
+        "settings": "ours",
+        "differs": "",
+        "runs": 40,
+        "scale": "full",
+        "seeds": 20,
+    }
     return {**plain, **given}
 
 
@@ -145,7 +153,7 @@ def test_the_arm_of_an_effect_stands_beside_its_numbers():
 
 
 def test_few_cases_are_named_and_many_counted():
-    when = "agrees: x; disagrees: y"
+    when = "agrees: x · disagrees: y"
     assert f"We found:</b> {when}." in card(row(when=when, cases=[case("x"), case("y", "disagrees")]))
     many = [case(f"x {n}", "agrees" if n else "disagrees") for n in range(6)]
     assert "We found:</b> agrees in 5 of 6 cases, disagrees in 1." in card(row(when=when, cases=many))

@@ -210,9 +210,9 @@ def test_holm_over_the_cases_of_a_claim():
 
 def test_one_verdict_from_those_of_the_cases():
     assert combined({"a": "agrees", "b": "agrees"}) == ("agrees", "")
-    assert combined({"a": "agrees", "b": "not tested"}) == ("agrees", "agrees: a; not tested: b")
+    assert combined({"a": "agrees", "b": "not tested"}) == ("agrees", "agrees: a · not tested: b")
     assert combined({"a": "agrees", "b": "disagrees"})[0] == "agrees in part"
-    assert combined({"a": "agrees", "b": "cannot be told"}) == ("agrees in part", "agrees: a; cannot be told: b")
+    assert combined({"a": "agrees", "b": "cannot be told"}) == ("agrees in part", "agrees: a · cannot be told: b")
     assert combined({"a": "disagrees", "b": "cannot be told"})[0] == "disagrees"
     assert combined({"a": "cannot be told", "b": "not tested"})[0] == "cannot be told"
     assert combined({"a": "not tested"}) == ("not tested", "")
@@ -350,3 +350,36 @@ def test_a_case_that_only_the_correction_keeps_from_a_verdict_says_so():
     assert "by itself it would disagree" in lines[1]
     assert not any("by itself" in line for line in lines[2:])
     assert "by itself" not in settle(cases[:1]).measured
+
+
+def test_an_exponent_at_the_edge_of_the_grid_says_so():
+    """Where times do not depend on β but for a trifle, the best exponent lies beyond those that are tried."""
+    flat = PowerLaw("beta", tuple(f"b{i}" for i in range(len(LEVELS))))(levels(lambda x: 1000 - 30 * np.log(x))).cases[
+        0
+    ]
+    assert flat.effects[0].name == "exponent, at the edge of the grid"
+    steep = PowerLaw("beta", tuple(f"b{i}" for i in range(len(LEVELS))))(levels(lambda x: 500 + 100 / x)).cases[0]
+    assert steep.effects[0].name == "exponent"
+
+
+def test_a_correction_without_tests_is_not_named():
+    assert settle([Case(verdict=None, blocked="why"), Case(blocked="why")]).test == ""
+    assert settle([Case(test="a test"), Case(test="a test")]).test == "a test; Holm's correction over 2 cases"
+
+
+def test_a_case_whose_spread_leaves_it_no_power_says_so():
+    wide = with_column(0.0, noise=5.0)
+    assert (
+        "20 runs like these could hardly agree, even where the claim is true"
+        in WithinRange("norm", "a", -1, 1)(wide).measured
+    )
+    assert "could hardly" not in WithinRange("norm", "a", -1, 1)(with_column(0.0, noise=0.1)).measured
+
+
+def test_the_power_of_a_wide_range_is_taken_near_its_end():
+    made = with_column(0.0)
+    assert (
+        WithinRange("norm", "a", -50, 50)(made).cases[0].simulated.at
+        == "a mean one standard deviation inside the range"
+    )
+    assert WithinRange("norm", "a", -0.5, 0.5)(made).cases[0].simulated.at == "a mean in the middle of the range"

@@ -142,9 +142,11 @@ def _card(row: dict[str, Any]) -> Iterable[str]:
         yield f"    <br>The paper: {_plain(row['reported'])}."
     if row["when"]:
         yield f"    <br>{_plain(row['when'])}."
+    if row["remark"]:
+        yield f"    <br>Note: {_plain(row['remark'])}"
     for case in row["cases"][:6]:
         name = f"{case['name']}: " if case["name"] else ""
-        effect = case["effects"][0]["text"] if case["effects"] else case["measured"].split("\n")[0]
+        effect = case["effects"][0]["text"] if case["effects"] else (case["blocked"] or case["measured"]).split("\n")[0]
         yield f"    <br>{_plain(name + effect)}" + (f" → {case['verdict']}" if len(row["cases"]) > 1 else "")
     if len(row["cases"]) > 6:
         yield f"    <br>and {len(row['cases']) - 6} further cases"

@@ -48,6 +48,11 @@ class PowerFit(NamedTuple):
     best: dict[str, float]
     """Share of resamples in which each rival law fits best."""
 
+    @property
+    def at_edge(self) -> bool:
+        """Whether s lies where the exponents that are tried end, so that it and its interval mean "beyond"."""
+        return not EXPONENTS[1] < self.exponent < EXPONENTS[-2]
+
     def describe(self, x: str, exponent: float) -> str:
         """The law, how well it fits, and which law fits best, in words."""
         best = ", ".join(f"{law} {100 * share:.0f} %" for law, share in self.best.items() if share)

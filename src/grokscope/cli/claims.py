@@ -80,7 +80,8 @@ def claims(
     scales: list[Scale] = [scale] if scale else ["full"] if pages else ["full", "quick"]  # type: ignore[list-item]
     ledgers = _ledgers(results, scales, names or [])
     # q is controlled over the whole ledger: what is printed without it need not be judged as a whole
-    rows = [row for ledger in ledgers for row in _rows(ledger, results, names or [], with_q=as_json or bool(pages))]
+    with_q = as_json or bool(pages) or not names
+    rows = [row for ledger in ledgers for row in _rows(ledger, results, names or [], with_q=with_q)]
     if pages:
         _write_pages(ledgers[0], rows, results, pictures, output)
     shown = [row for row in rows if not verdict or row["verdict"] in verdict]
@@ -143,7 +144,7 @@ def _rows(ledger: Ledger, results: Path, names: Sequence[str], *, with_q: bool) 
 
     rows = (load_ledger(results, ledger.scale) if names and with_q else ledger).rows()
     chosen = {experiment.name for experiment, _ in ledger.found}
-    rows = [row for row in rows if row["experiment"] in chosen]
+    rows = [row if with_q else {**row, "q": None} for row in rows if row["experiment"] in chosen]
     for name in (name for name in names if "/" in name):
         if not fnmatch.filter([row["id"] for row in rows], name) and rows:
             raise ConfigError("claim", f"none is called {name!r}. {nearest(name, [row['id'] for row in rows])}")
@@ -178,8 +179,13 @@ def _counts(rows: Sequence[Row]) -> str:
     from ..experiments.base import VERDICTS
 
     counts = Counter(row["verdict"] for row in rows)
-    each = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    each = ", ".join(f"{counts[verdict]} {_verb(verdict, counts[verdict])}" for verdict in VERDICTS if counts[verdict])
     return f"{len(rows)} claim{'s' * (len(rows) != 1)}{': ' + each if each else ''}."
+
+
+def _verb(verdict: str, count: int) -> str:
+    """2 disagree, 1 disagrees"""
+    return verdict if count == 1 else verdict.replace("agrees", "agree")
 
 
 def _print_omitted(ledger: Ledger) -> None:
@@ -217,8 +223,10 @@ def print_rows(rows: Sequence[Row]) -> None:
         print(f"\n{row['id']} ({row['scale']})")
         lines = [f"  {row['statement']}", f"  → {row['verdict']}{when}"]
         lines += [f"    the paper: {row['reported']}"] if row["reported"] else []
+        lines += [f"  note: {row['remark']}"] if row["remark"] else []
         lines += [f"    {line}" for line in row["measured"].splitlines()]
-        for line in [*lines, f"  test: {row['test'] or 'none'}", f"  rule: {row['rule']}"]:
+        q = f"; FDR q = {row['q']:.2g}" if row["q"] is not None else ""
+        for line in [*lines, f"  test: {row['test'] or 'none'}{q}", f"  rule: {row['rule']}"]:
             print(_wrapped(line))
 
 

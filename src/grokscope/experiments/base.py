@@ -112,7 +112,9 @@ class Case:
     asked: tuple[float, float] | None = None
     """The range that the statement asks for, of rules about ranges."""
     blocked: str = ""
-    """Why it cannot be told whatever the p values are."""
+    """Why it cannot be told, or is not tested, whatever the p values are."""
+    untested: str = ""
+    """Why the runs cannot answer it at all: it is "not tested", though it counts in Holm's correction as before."""
     verdict: Verdict | None = None
     p: float | None = None
     """Two-sided, after Holm's correction within the claim; set by `rules.settle`."""
@@ -136,8 +138,11 @@ class Ruling:
 
     @property
     def p(self) -> float | None:
-        """The smallest corrected p of its cases."""
-        return min((case.p for case in self.cases if case.p is not None), default=None)
+        """The corrected p of the case that decides: of a claim that agrees in every case the largest, of one that agrees in part
+        or disagrees the smallest of the cases that say so."""
+        says = "agrees" if self.verdict == "agrees in part" else self.verdict
+        deciding = [case.p for case in self.cases if case.p is not None and case.verdict == says]
+        return (max if self.verdict == "agrees" else min)(deciding, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +161,12 @@ class Claim:
     """The paper's own number, where it gives one."""
     of: Literal["paper", "critic", "ours"] = "paper"
     """Whose statement it is."""
+    remark: str = ""
+    """What a reader should know beside the verdict and the rule does not say, such as how little it asks. Not part of the rule: it
+    may be written after the runs, and changes no verdict."""
+    untested: Mapping[str, str] = field(default_factory=dict)
+    """By the name of a case ("" for all): why the experiment cannot answer it, whatever its runs show. Such a case is "not tested";
+    what the rule alone says stands beside it."""
 
 
 @dataclass(frozen=True, kw_only=True)

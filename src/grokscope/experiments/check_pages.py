@@ -87,4 +87,6 @@ def _sentences(path: Path, rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 def _text(row: dict[str, Any]) -> str:
     """Everything that the ledger says about a claim."""
     effects = (effect["text"] for case in row["cases"] for effect in case["effects"])
-    return " ".join((row["statement"], row["reported"], row["measured"], row["rule"], row["differs"], *effects))
+    return " ".join(
+        (row["statement"], row["reported"], row["measured"], row["remark"], row["rule"], row["differs"], *effects)
+    )

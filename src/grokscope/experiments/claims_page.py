@@ -78,6 +78,7 @@ def _claim(row: dict[str, Any]) -> list[str]:
         lines += [_cells(case) for case in row["cases"]]
     else:
         lines += [f"- {_plain(line)}" for line in row["measured"].split("\n")]
+    lines += ["", f"**Note:** {row['remark']}"] if row["remark"] else []
     found = f"FDR q = {row['q']:.2g}" + ("" if decided(row) else " (not below 0.05)") if row["q"] is not None else ""
     ending = [
         f"[Details](gallery.html#{row['id']}). Rule: {row['rule']}",

@@ -15,14 +15,18 @@ DRAWS = 2000
 
 KEY = (
     "Every effect comes with its 95 % interval. *Time ratio = 0.42 (0.31 to 0.55)*: the first arm's time over the second's, over "
-    "the seeds with which both reached the threshold (Hodges–Lehmann). *Difference of shares that reach*: over all seeds. "
-    "`1,875 (1,625–2,525; 20/20)` is the median epoch (Kaplan–Meier: runs that never reached count), its bootstrap interval, and "
-    "how many runs reached. Seeds are paired. p is two-sided and corrected for the cases of its claim (Holm); q controls the "
-    "false-discovery rate over all claims of the ledger (Benjamini–Hochberg). *Agrees in part*: in the cases named, and not (or it "
-    "cannot be told) in the others. *Disagrees* where an arm should be sooner: it is later, or sooner by less than a tenth. "
-    "*Cannot be told*: the interval includes both answers. Size and power are simulated for one case at the seeds it had: how "
-    "often the rule agrees where the claim is just false, and where it is true by the effect named. Clocks: *first* crossing of "
-    "an accuracy; *held* for 100 epochs; *stable* to the end of a run that trained on for at least as long again."
+    "the seeds with which both reached the threshold (Hodges–Lehmann). *Difference of shares that reach*: over all seeds. `1,875 "
+    "(1,625–2,525; 20/20)` is the median epoch (Kaplan–Meier: runs that never reached count), its bootstrap interval, and how "
+    "many runs reached. Seeds are paired. p is two-sided and corrected for the cases of its claim (Holm); q controls the "
+    "false-discovery rate over all claims of the ledger (Benjamini–Hochberg): of a claim that agrees it is made of the largest p "
+    "of its cases, since all must agree, of any other of the smallest p of the cases with its verdict. No verdict depends on q. "
+    "*Agrees in part*: in the cases named, and not (or it cannot be told, or no run answers it) in the others. An arm that should "
+    "be sooner *agrees* wherever that is shown, however little sooner it is (the case then says that the difference is within the "
+    "margin); it *disagrees* where it is later, or not shown to be sooner but shown to be less than a tenth sooner. *Cannot be "
+    "told*: the interval includes both answers. *Not tested*: no run answers it, for the reason given. Size and power are "
+    "simulated for one case at the seeds it had: how often the rule agrees where the claim is just false, and where it is true by "
+    "the effect named. Clocks: *first* crossing of an accuracy; *held* for 100 epochs; *stable* to the end of a run that trained "
+    "on for at least as long again."
 )
 """How to read a clause."""
 

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 Compute = Callable[["Results"], pd.Series]
 """One value per run, indexed by the run's id; runs without a value may be missing."""
 
+Explain = Callable[["Results", str], str]
+"""From results and an arm to the reason why a column has no value in it, in words."""
+
 registered: dict[str, Compute] = {}
+explained: dict[str, Explain] = {}
+"""Of columns that have more to say of an arm without values than that there are none."""
 
 
 def column(name: str) -> Callable[[Compute], Compute]:
@@ -29,6 +34,12 @@ def column(name: str) -> Callable[[Compute], Compute]:
         return compute
 
     return add
+
+
+def why_missing(results: Results, name: str, arm: str) -> str:
+    """Why no run of an arm has a value of a column."""
+    more = explained[name](results, arm) if name in explained else ""
+    return "no run to judge" + (f": {more}" if more else "")
 
 
 def values(results: Results, wanted: str | Clock, table: str = "runs") -> pd.Series:

@@ -20,6 +20,8 @@ from .clauses import finite
 from .clocks import NotRunError
 from .collect import training_totals
 from .frozen import RULES, rule_hash, rule_hashes
+from .regimes import regime_of
+from .settle import judge
 
 NEEDED = ("run", "arm", "seed", "t_first_99", "t_stable_95")
 """Columns without which stored results are older than the rules."""
@@ -40,7 +42,8 @@ class Ledger(NamedTuple):
     """What is wrong with stored results that cannot be read, by experiment; they are omitted."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every claim; with q, its p after control of the false-discovery rate over the ledger (Benjamini & Hochberg 1995)."""
+        """Every claim; with q, its p after control of the false-discovery rate over the ledger (Benjamini & Hochberg 1995). No
+        verdict depends on q."""
         rows = []
         for experiment, results in self.found:
             frozen = results.about.get(RULES, {})
@@ -124,6 +127,7 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
                 "reported": claim.reported,
                 "verdict": ruling.verdict,
                 "when": ruling.when,
+                "remark": claim.remark,
                 "cases": [_case(case) for case in ruling.cases],
                 "p": ruling.p,
                 "q": None,
@@ -154,6 +158,7 @@ def _case(case: Case) -> dict[str, Any]:
     """A case for JSON."""
     return {
         "name": case.name,
+        "regime": regime_of(case.name) or None,
         "verdict": case.verdict,
         "effects": [_effect(effect) for effect in case.effects],
         "p": case.p,
@@ -177,7 +182,7 @@ def _effect(effect: Effect) -> dict[str, Any]:
 def _ruling(claim: Claim, results: Results, note: str) -> Ruling:
     """The verdict; "cannot be told", with the reason, where diverged runs leave the rule without numbers."""
     try:
-        return claim.rule(results)
+        return judge(claim, results)
     except NotRunError as missing:
         return Ruling(verdict="not tested", measured=note or f"not run at {results.about['scale']} size: {missing}")
     except Exception as error:  # rules are code of many kinds: what they do without their numbers is not known here

@@ -112,7 +112,8 @@ def in_deviations(values: np.ndarray, width: float) -> float:
 
 @lru_cache(maxsize=64)
 def of_range(count: int, half_width: float) -> Simulated | None:
-    """Mean of normal values within ± half_width standard deviations: at the border, and in the middle."""
+    """Mean of normal values within ± half_width standard deviations: at the border, and one deviation inside it. The middle of a
+    wide range, such as that of a bound on one side, is nowhere near what anyone expects."""
     if count < 2:
         return None
 
@@ -122,7 +123,9 @@ def of_range(count: int, half_width: float) -> Simulated | None:
         reach = t.ppf(1 - LEVEL, count - 1) * error
         return float((np.abs(noise.mean(1)) + reach < half_width).mean())
 
-    return Simulated(agrees(half_width), agrees(0.0), "a mean in the middle of the range")
+    inside = max(half_width - 1, 0.0)
+    where = "one standard deviation inside" if inside else "in the middle of"
+    return Simulated(agrees(half_width), agrees(inside), f"a mean {where} the range")
 
 
 @lru_cache(maxsize=64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,16 @@ REGIMES: Arms = {
     "operand vocabulary": {"task.alphabet": "operands"},
 }
 """From "attention is no bottleneck" to "attention is the whole bottleneck"."""
+
+
+LEVEL = re.compile(r"q = (\d+|operands)|operands")
+"""Names of the levels at which distractors are dialled, besides those of REGIMES."""
+
+
+def regime_of(case: str) -> str:
+    """The regime of distractors that the name of a case begins with; empty if it names none."""
+    first = case.split(", ", 1)[0]
+    return first if first in REGIMES or LEVEL.fullmatch(first) else ""
 
 
 def by_regime(arms: Mapping[str, Overrides], regimes: Mapping[str, Overrides] = REGIMES) -> Arms:

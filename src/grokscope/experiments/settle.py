@@ -12,12 +12,15 @@ from .clocks import NotRunError
 
 if TYPE_CHECKING:
     from ..store.results import Results
+    from .base import Claim
 
 ALPHA = 0.05
 """Two-sided level of every test."""
 FEWEST = 6
 """Pairs without which no paired test can reach the level: 2 · 2⁻⁶ < 5 %."""
 
+HARDLY = 0.05
+"""Power below which a case says that it could hardly agree."""
 SMALL = "in the direction of the claim, but within the margin in which the rule sees no difference"
 
 
@@ -44,6 +47,13 @@ def too_few(pairs: int, wanted: int = FEWEST) -> str:
     return f"{pairs} seeds are fewer than {wanted}" if pairs < wanted else ""
 
 
+def judge(claim: Claim, results: Results) -> Ruling:
+    """The verdict of the claim's rule, less the cases that the experiment cannot answer."""
+    cases = claim.rule.found(results)
+    whole = claim.untested.get("", "")
+    return settle([replace(case, untested=claim.untested.get(case.name, whole) or case.untested) for case in cases])
+
+
 def settle(cases: Sequence[Case]) -> Ruling:
     """Verdicts of all cases, with Holm's correction over those that a test decides, and one verdict from them."""
     tested = [at for at, case in enumerate(cases) if case.verdict is None]
@@ -52,13 +62,26 @@ def settle(cases: Sequence[Case]) -> Ruling:
     for at, agrees, disagrees, least in zip(tested, *sides, strict=True):
         verdict: Verdict = "agrees" if agrees < ALPHA else "disagrees" if disagrees < ALPHA else "cannot be told"
         verdict = "cannot be told" if cases[at].blocked else verdict
+        if cases[at].untested:
+            settled[at] = _set_aside(settled[at], verdict)
+            continue
         note = _note(cases[at], verdict, disagrees, least, len(tested))
         measured = "; ".join(part for part in (note, cases[at].measured) if part)
         settled[at] = replace(settled[at], verdict=verdict, p=min(agrees, disagrees), measured=measured)
     verdict, when = combined({case.name: case.verdict or "cannot be told" for case in settled})
+    if verdict == "agrees" and any(case.untested for case in settled):
+        verdict = "agrees in part"  # what is set aside, perhaps after the runs, makes no claim stronger
     tests = dict.fromkeys(case.test for case in settled if case.test)
-    test = "; ".join(tests) + (f"; Holm's correction over {len(tested)} cases" if len(tested) > 1 else "")
+    correction = [f"Holm's correction over {len(tested)} cases"] if tests and len(tested) > 1 else []
+    test = "; ".join([*tests, *correction])
     return Ruling(verdict=verdict, when=when, cases=settled, test=test, measured="\n".join(map(line, settled)))
+
+
+def _set_aside(case: Case, verdict: Verdict) -> Case:
+    """The case as not tested, with what the rule alone says of it."""
+    alone = f"the rule alone: {verdict}" if verdict in ("agrees", "disagrees") else ""
+    measured = "; ".join(part for part in (alone, case.measured) if part)
+    return replace(case, verdict="not tested", p=None, blocked=case.untested, simulated=None, measured=measured)
 
 
 def _corrected(cases: Sequence[Case], side: str) -> list[float]:
@@ -73,10 +96,13 @@ def _note(case: Case, verdict: Verdict, disagrees: float, least: float, cases: i
     if case.seeds and least >= ALPHA:
         among = f" among {cases} cases" if cases > 1 else ""
         return f"{case.seeds} runs are too few to agree{among}, whatever they show"
+    notes = []
+    if case.simulated and case.simulated.power < HARDLY and not case.blocked:
+        notes.append(f"{case.seeds} runs like these could hardly agree, even where the claim is true")
     if verdict == "cannot be told" and not case.blocked and 2 * min(case.p_for, case.p_against) < ALPHA:
         alone = "agree" if case.p_for < case.p_against else "disagree"
-        return f"by itself it would {alone}, but not among {cases} cases (Holm)"
-    return ""
+        notes.append(f"by itself it would {alone}, but not among {cases} cases (Holm)")
+    return "; ".join(notes)
 
 
 def _readable(case: Case) -> Case:
@@ -96,7 +122,8 @@ def combined(verdicts: Mapping[str, Verdict]) -> tuple[Verdict, str]:
     cases: dict[Verdict, list[str]] = {}
     for case, verdict in verdicts.items():
         cases.setdefault(verdict, []).append(case)
-    when = "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in cases.items()) if len(cases) > 1 else ""
+    # names of cases have commas of their own
+    when = " · ".join(f"{verdict}: {'; '.join(names)}" for verdict, names in cases.items()) if len(cases) > 1 else ""
     found = set(cases) - {"not tested"}
     if not found:
         return "not tested", when
@@ -112,5 +139,6 @@ def line(case: Case) -> str:
     stats += [f"p = {case.p:.2g}"] if case.p is not None else []
     stats += [f"{case.seeds} seeds"] if case.seeds else []
     stats += [str(case.simulated)] if case.simulated else []
-    parts = [", ".join(stats), case.blocked and f"cannot be told: {case.blocked}", case.measured]
+    why = f"cannot be told: {case.blocked}" if case.blocked and case.verdict == "cannot be told" else case.blocked
+    parts = [", ".join(stats), why, case.measured]
     return head + "; ".join(part for part in parts if part)

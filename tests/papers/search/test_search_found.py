@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from grokscope.papers.search.found import fewer, is_true, settings_for
 from grokscope.priors.kl import KL
 from grokscope.searching import search, training
 from grokscope.store import read_metrics
+from grokscope.store.results import load_results
 from grokscope.tasks.modular import Modular
 from grokscope.tasks.parity import Parity
 from tests.experiments.tables import results_of
@@ -139,3 +141,14 @@ def test_controls_of_the_rules(name, claim, column, good, bad):
         for share in (good, bad)
     }
     assert found == {good: ["agrees"], bad: ["disagrees"]}
+
+
+def test_what_is_said_beside_the_verdict_on_placement_is_what_is_stored():
+    """No rule judges these columns, so that nothing else would notice."""
+    stored = load_results(Path(__file__).parents[3] / "results", "search-placement", "full")
+    (claim,) = find_experiment("search-placement").claims
+    runs = stored.runs
+    wrong, sooner = int((runs["search_claimed"] - runs["search_found"]).sum()), int(runs["search_sooner"].sum())
+    assert (runs["search_claimed"] == 1).all()
+    assert f"in {wrong} of {len(runs)} a wrong one" in claim.remark
+    assert f"than plain training in {sooner} of {len(runs)} seeds" in claim.remark

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...analysis.shares import p_share_above, p_share_below, share_interval
 from .. import power
 from ..base import Case, Effect
 from ..clauses import say_share
 from ..clocks import FIRST_99, Clock, NotRunError, times
-from ..columns import values
+from ..columns import values, why_missing
 from ..settle import Rule
 
 if TYPE_CHECKING:
@@ -37,7 +35,9 @@ class ShareAtLeast(Rule):
 
     def cases(self, results: Results) -> list[Case]:
         true, count = self.counted(results)
-        value, (low, high) = true / count if count else np.nan, share_interval(true, count)
+        if not count:
+            return [Case(untested=why_missing(results, self.column, self.arm), test=self._test)]
+        low, high = share_interval(true, count)
         above, below = (p(true, count, self.share) for p in (p_share_above, p_share_below))
         most = isinstance(self, ShareAtMost)
         simulated = power.of_share(count, 1 - self.share if most else self.share)
@@ -48,13 +48,17 @@ class ShareAtLeast(Rule):
                 p_for=below if most else above,
                 p_against=above if most else below,
                 least=p_share_above(count, count, 1 - self.share if most else self.share),
-                effects=(Effect("share", value, low, high, percent=True, of=self.arm),),
+                effects=(Effect("share", true / count, low, high, percent=True, of=self.arm),),
                 measured=say_share(true, count),
-                test=f"exact binomial against {100 * self.share:g} %, {self.column or self.clock}",
+                test=self._test,
                 seeds=count,
                 simulated=simulated,
             )
         ]
+
+    @property
+    def _test(self) -> str:
+        return f"exact binomial against {100 * self.share:g} %, {self.column or self.clock}"
 
     def counted(self, results: Results) -> tuple[int, int]:
         own = results.runs["arm"] == self.arm

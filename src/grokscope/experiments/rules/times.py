@@ -58,8 +58,9 @@ PAIRED = "paired sign-flip permutation of Prentice–Wilcoxon scores"
 
 @dataclass(frozen=True)
 class Sooner(Rule):
-    """`arm` reaches sooner than `other`, paired by seed; runs that never reach count as latest. Disagrees if it is later, or
-    sooner by less than a factor of `margin`. Cannot be told where share and time point in opposite directions."""
+    """`arm` reaches sooner than `other`, paired by seed; runs that never reach count as latest. Agrees where that is shown, however
+    little sooner it is. Disagrees if it is later, or not shown to be sooner and shown to be so by less than a factor of `margin`.
+    Cannot be told where share and time point in opposite directions."""
 
     arm: str
     other: str

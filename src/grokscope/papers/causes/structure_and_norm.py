@@ -64,7 +64,7 @@ experiment(
         ),
         Claim(
             name="both",
-            statement="Structure and norm are needed together: both at once are sooner than either alone.",
+            statement="Structure and norm at once end the wait sooner than either alone.",
             text="For each kind of distractors: branches with both reach 99 % sooner than those with one of them (paired "
             "permutation tests, each on its own).",
             rule=in_regimes(InEach({own: Sooner("both", own, AFTER_99) for own in ("structure", "norm")}), DIAL),

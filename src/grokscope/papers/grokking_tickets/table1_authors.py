@@ -20,7 +20,7 @@ from ...tasks.modular import Modular
 from .columns import EPOCHS
 from .common import MLP, PAPER, SEEDS, TO_THE_END
 from .figures.table1 import accuracy_from_start
-from .table1 import ALONE, CELL, GENERALISED, REPORTED, TABLE, cells
+from .table1 import ALONE, CELL, GENERALISED, REPORTED, TABLE, WIDE, cells
 
 HALF = replace(
     MLP,
@@ -77,6 +77,7 @@ experiment(
             reported="Table 1",
             text=f"{CELL} Rows are those with another's split, from epoch 1000 of a run at a learning rate of 0.001.",
             rule=cells({row: f"{row}, {LITERAL}" for row in ("WD", "EP w/o WD", "EP w/ WD")}),
+            remark=WIDE,
         ),
         Claim(
             name="pruning-alone",

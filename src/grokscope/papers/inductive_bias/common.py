@@ -44,6 +44,12 @@ DIFFERS = (
 )
 """What is not the authors' in the experiments with their settings."""
 
+AMONG_DISTRACTORS = (
+    "the whole set-up: network and optimizer are those of structural inference's Table G.2, and the operands stand among two "
+    "distractors (theirs: no distractors, d = 128, four heads, MLP of 512 with biases, β₂ = 0.98, no warm-up, no clipping)"
+)
+"""What is not the authors' in the others."""
+
 PLACES = {
     "attention input": "attention",
     "MLP input": "mlp",

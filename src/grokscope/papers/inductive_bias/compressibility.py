@@ -9,7 +9,7 @@ from ...experiments.base import Arms, Claim, experiment
 from ...experiments.rules import Correlated, InEach
 from ...figures import figures
 from .checkpoints import Memorised, memorised
-from .common import EASY, PLACES, SEEDS, quick
+from .common import AMONG_DISTRACTORS, EASY, PLACES, SEEDS, quick
 from .figures.compressibility import ALL, compressibility_scatter
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ experiment(
     title="Compressibility and generalisation",
     question="Does test accuracy go with the compressibility of the features, whatever it is that changes the "
     "grokking time?",
+    differs=AMONG_DISTRACTORS,
     base=EASY,
     arms=ARMS,
     seeds=SEEDS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...experiments.base import Arms, Claim, experiment
 from ...experiments.rules import Correlated, InEach, WithinRange
-from .common import EASY, SEEDS, quick
+from .common import AMONG_DISTRACTORS, EASY, SEEDS, quick
 
 SCALES: Arms = {f"α = {scale:g}": {"model.readout_scale": scale} for scale in (0.3, 1.0, 3.0, 10.0)}
 OTHERS: Arms = {"LayerNorm at both inputs": {"model.norm": "both"}, "constant distractors": {"task.alphabet": 1}}
@@ -15,6 +15,7 @@ experiment(
     paper="inductive-bias",
     title="Do features move?",
     question="Are features where they began until a run groks, or do they move throughout?",
+    differs=AMONG_DISTRACTORS,
     base=EASY,
     arms=ARMS,
     seeds=SEEDS,
@@ -31,6 +32,7 @@ experiment(
             name="throughout",
             statement="Features evolve continuously throughout training: they move all the time while a run waits.",
             rule=InEach({arm: WithinRange("stillest", arm, 0.0, 0.99) for arm in ARMS}),
+            remark="This asks little: every CKA below 0.99 counts as movement.",
             text="Per arm: the highest CKA of the hidden layer at two checkpoints in a row (400 epochs apart) while "
             "test accuracy is below 50 % is at most 0.99 in the mean over runs; disagrees if it is more.",
         ),

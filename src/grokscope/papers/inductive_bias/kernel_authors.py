@@ -27,6 +27,7 @@ experiment(
             name="throughout",
             statement="Features evolve continuously throughout training: the tangent kernel moves while a run waits.",
             rule=InEach({arm: WithinRange("kernel_stillest", arm, 0.01, 1.0) for arm in ARMS}),
+            remark="This asks little: every distance of 0.01 or more, of at most 1, counts as movement.",
             text="Per arm: the least distance (1 − alignment) of the kernel between two checkpoints in a row (250 to 1,500 "
             "epochs apart), both with training accuracy of 95 % or more and test accuracy below 50 %, is at least 0.01 in "
             "the mean over runs; disagrees if it is less.",

@@ -7,7 +7,7 @@ from functools import partial
 from ...experiments.base import Claim, experiment
 from ...experiments.clocks import FIRST_99
 from ...experiments.rules import Alike, Correlated, Differ, InEach, Sooner
-from .common import HARD, PLACEMENTS, PLACES, SEEDS, quick
+from .common import AMONG_DISTRACTORS, HARD, PLACEMENTS, PLACES, SEEDS, quick
 from .figures.shortcuts import shortcuts
 
 RMS = {f"RMS, {name}": {"model.norm": norm, "model.norm_kind": "rms"} for name, norm in PLACES.items()}
@@ -17,6 +17,7 @@ experiment(
     paper="inductive-bias",
     title="Where LayerNorm stands",
     question="Does the place of LayerNorm change when a run groks, and do attention entropy and shortcuts tell why?",
+    differs=AMONG_DISTRACTORS,
     base=HARD,
     arms=PLACEMENTS | RMS,
     seeds=SEEDS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...experiments.base import Claim, crossed, experiment, kept
 from ...experiments.rules import Differ, InEach
-from .common import HARD, PLACEMENTS, PLACES, SEEDS, quick
+from .common import AMONG_DISTRACTORS, HARD, PLACEMENTS, PLACES, SEEDS, quick
 from .reversal import NoReversal
 
 ALPHABETS = {f"q = {q}": {"task.alphabet": q} for q in (1, 4, 16)}
@@ -19,6 +19,7 @@ experiment(
     paper="inductive-bias",
     title="Placement and distractors",
     question="Does the place of LayerNorm matter in the same way whatever the distractors are?",
+    differs=AMONG_DISTRACTORS,
     base=HARD,
     arms=crossed(ALPHABETS, PLACEMENTS) | crossed(OPERANDS, {place: PLACEMENTS[place] for place in FEW}),
     seeds=SEEDS,
@@ -35,6 +36,7 @@ experiment(
         ),
         Claim(
             name="direction",
+            remark="The size and the power of this rule are not simulated.",
             of="ours",
             statement="A place that makes grokking sooner at one alphabet does not make it later at another.",
             rule=NoReversal(

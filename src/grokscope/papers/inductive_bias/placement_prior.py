@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...experiments.base import Claim, crossed, experiment
 from ...experiments.rules import Alike, Greater, Sooner
 from ..structural_inference.common import PRIOR
-from .common import HARD, PLACEMENTS, SEEDS, quick
+from .common import AMONG_DISTRACTORS, HARD, PLACEMENTS, SEEDS, quick
 
 PLACES = {name: PLACEMENTS[name] for name in ("none", "attention input", "query/key path", "value path")}
 
@@ -14,6 +14,7 @@ experiment(
     paper="inductive-bias",
     title="Placement and prior",
     question="Does LayerNorm on the query/key path delay grokking by what it does to attention?",
+    differs=AMONG_DISTRACTORS,
     base=HARD,
     arms=crossed(PLACES, PRIOR),
     seeds=SEEDS,

@@ -8,7 +8,7 @@ from ...experiments.base import Claim, crossed, experiment
 from ...experiments.rules import Differ, InEach
 from ...tasks.modular import Modular
 from ..structural_inference.common import PAPER, QUICK
-from .common import SEEDS
+from .common import AMONG_DISTRACTORS, SEEDS
 from .factors import BestAlike, ExplainsMore
 
 RATES = {f"lr {lr:g}": {"optim.lr": lr} for lr in (5e-4, 1e-3, 2e-3)}
@@ -21,6 +21,7 @@ experiment(
     paper="inductive-bias",
     title="Read-out scale, learning rate, weight decay",
     question="Does read-out scale still matter once learning rate and weight decay are matched?",
+    differs=AMONG_DISTRACTORS,
     base=replace(PAPER, task=Modular(alphabet=4), epochs=12_000),
     arms=crossed(CELLS, SCALES),
     seeds=SEEDS,
@@ -36,6 +37,7 @@ experiment(
     claims=[
         Claim(
             name="confounded",
+            remark="The size and the power of this rule are not simulated.",
             statement="Read-out scale as a control is confounded by learning rate and weight decay: they explain "
             "more of the grokking time than it does.",
             rule=ExplainsMore(("optim.lr", "optim.weight_decay"), "model.readout_scale"),

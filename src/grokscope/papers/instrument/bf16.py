@@ -14,6 +14,7 @@ experiment(
     paper="speed",
     title="Precision",
     question="Does the precision of matrix products change when a run groks?",
+    differs="no paper has made this claim; the runs are those of structural inference's Table G.2, with four distractor symbols",
     base=PAPER,
     arms=ARMS,
     seeds=40,

@@ -1,7 +1,7 @@
 """The audit at full size: the paper's statements checked on runs with and without the oracle prior, in each regime.
 
 A statement that asks for nothing (uniform attention, or any weights, would pass) does not speak for the paper: such runs count
-neither for nor against it, and where all are such it cannot be told.
+neither for nor against it, and where all are such it is not tested.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ...experiments.clocks import NotRunError
-from ...experiments.columns import Compute, column
+from ...experiments.columns import Compute, Explain, column, explained
 from .audit.probe import TABLE
 
 if TYPE_CHECKING:
@@ -40,5 +40,21 @@ def _holds(number: str) -> Compute:
     return compute
 
 
+def _why_none(number: str) -> Explain:
+    def explain(results: Results, arm: str) -> str:
+        """`holds emptily in 20 of 20 runs`, `does not apply to 20 of 20 runs`"""
+        runs = set(results.runs.loc[results.runs["arm"] == arm, "run"])
+        table = results.probes[TABLE]
+        own = table[(table["number"] == number) & table["run"].isin(runs)]
+        counts = {
+            "holds emptily in": int(((own["verdict"] == "holds") & own["empty"].astype(bool)).sum()),
+            "does not apply to": int((own["verdict"] == "not applicable").sum()),
+        }
+        return ", ".join(f"{words} {count} of {len(runs)} runs" for words, count in counts.items() if count)
+
+    return explain
+
+
 for statement in STATEMENTS:
     column(f"audit: {statement}")(_holds(statement))
+    explained[f"audit: {statement}"] = _why_none(statement)

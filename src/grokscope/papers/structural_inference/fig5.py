@@ -54,6 +54,7 @@ experiment(
             text="Measured/bound (tight form) is below 0.99 at every evaluation of every run. Above 1.01 in one run disagrees: "
             "it is a theorem, and one counterexample is a bug. In between rounding decides, and it cannot be told.",
             rule=Custom("under-bound", under_bound),
+            remark="A theorem is checked at every evaluation; there is no test, and so neither size nor power.",
         ),
         Claim(
             name="far-below",

@@ -1,0 +1,188 @@
+"""What stands beside a verdict: remarks, cases that the experiment cannot answer, and ranges that exclude nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tables import lognormal, results_of
+from test_cards import row
+
+from grokscope.cli.claims import _counts, print_rows
+from grokscope.experiments.base import Claim, all_experiments, find_experiment
+from grokscope.experiments.cards import card
+from grokscope.experiments.claims_page import claims_page
+from grokscope.experiments.columns import explained
+from grokscope.experiments.frozen import rule_hash
+from grokscope.experiments.ledger import Ledger, rulings
+from grokscope.experiments.regimes import regime_of
+from grokscope.experiments.rules import Conditional, InEach, InRegimes, ShareAtLeast, Sooner, WithinRange
+from grokscope.experiments.settle import judge
+
+BOUNDS = {
+    "accuracy": (0.0, 1.0),
+    "test_seen": (0.0, 1.0),
+    "early tickets that generalise": (0.0, 1.0),
+    "gain": (-1.0, 1.0),
+    "unit_norm_lost": (-1.0, 1.0),
+    "equal_norm_lost": (-1.0, 1.0),
+    "likeness": (0.0, 1.0),
+    "stillest": (0.0, 1.0),
+    "kernel_stillest": (0.0, 1.0),
+    "kernel_start": (0.0, 1.0),
+    "summed mass at the end": (0.0, 2.0),
+    "mass of the best head at the end": (0.0, 0.5),
+}
+"""Between which ends accuracies, shares and the like can lie, by the beginning of the column's name."""
+NEARLY = 0.9
+"""Share of the possible values from which on a range asks next to nothing."""
+TIMES = results_of(fast=lognormal(1000, seed=1), slow=lognormal(2000, seed=2), late=lognormal(4000, seed=3))
+RULE = InEach({"one": Sooner("fast", "slow"), "two": Sooner("slow", "late"), "three": Sooner("late", "fast")})
+
+
+def claim(rule=RULE, **more):
+    return Claim(name="toy", statement="It is.", rule=rule, text="It is.", **more)
+
+
+def ledger_of(own):
+    experiment = replace(find_experiment("si-fig8"), claims=[own])
+    return Ledger("full", [(experiment, TIMES)], []), rulings(experiment, TIMES)
+
+
+def test_a_remark_is_shown_everywhere_and_changes_neither_hash_nor_verdict(capsys):
+    said = claim(remark="It asks <nothing>.")
+    ledger = Ledger("full", [(replace(find_experiment("si-fig8"), claims=[said]), TIMES)], [])
+    _, rows = ledger_of(said)
+    assert rows[0]["remark"] == "It asks <nothing>."
+    print_rows(rows)
+    assert "  note: It asks <nothing>.\n" in capsys.readouterr().out
+    assert "<b>Note:</b> It asks &lt;nothing&gt;." in card(rows[0])
+    about = {"device": "none", "scale": "full"}
+    known = TIMES._replace(about=about, runs=TIMES.runs.assign(steps=1, step_seconds=0.0))
+    assert "**Note:** It asks <nothing>." in claims_page(ledger._replace(found=[(ledger.found[0][0], known)]), rows)
+    assert rule_hash(said) == rule_hash(claim())
+    assert rows[0]["verdict"] == ledger_of(claim())[1][0]["verdict"] == "agrees in part"
+    assert "Note:" not in card(row())
+
+
+def test_a_case_that_cannot_be_answered_is_not_tested_and_leaves_the_others_as_they_were():
+    plain, aside = judge(claim(), TIMES), judge(claim(untested={"three": "it has no clock"}), TIMES)
+    assert [case.verdict for case in plain.cases] == ["agrees", "agrees", "disagrees"]
+    assert [case.verdict for case in aside.cases] == ["agrees", "agrees", "not tested"]
+    assert [case.p for case in aside.cases] == [plain.cases[0].p, plain.cases[1].p, None]
+    assert aside.measured.splitlines()[2].startswith("three: not tested. ")
+    assert "; it has no clock; the rule alone: disagrees; " in aside.measured
+    assert aside.test == plain.test
+    assert rule_hash(claim(untested={"": "why"})) == rule_hash(claim())
+
+
+def test_what_is_set_aside_makes_no_claim_stronger():
+    assert judge(claim(untested={"three": "why"}), TIMES).verdict == "agrees in part"
+    assert judge(claim(untested={"": "why"}), TIMES).verdict == "not tested"
+    assert judge(claim(untested={"": "why"}), TIMES).p is None
+    assert judge(claim(untested={"one": "why", "two": "why"}), TIMES).verdict == "disagrees"
+
+
+def test_a_share_of_no_runs_is_not_tested_and_says_why(monkeypatch):
+    made = TIMES._replace(runs=TIMES.runs.assign(holds=np.where(TIMES.runs["arm"] == "fast", np.nan, 1.0)))
+    rule = InEach({arm: ShareAtLeast(arm, 0.5, column="holds") for arm in ("fast", "slow")})
+    ruling = rule(made)
+    assert [case.verdict for case in ruling.cases] == ["not tested", "agrees"]
+    assert ruling.measured.splitlines()[0] == "fast: not tested. no run to judge"
+    assert not ruling.cases[0].effects
+    monkeypatch.setitem(explained, "holds", lambda results, arm: f"{arm} asks nothing")
+    assert rule(made).cases[0].blocked == "no run to judge: fast asks nothing"
+
+
+def test_the_p_of_a_claim_is_that_of_the_case_that_decides():
+    weak = results_of(a=[100] * 7, b=[110 + i for i in range(7)], c=[9000] * 7)
+    both = InEach({"close": Sooner("a", "b"), "far": Sooner("b", "c")})(weak)
+    assert both.verdict == "agrees" and both.p == max(case.p for case in both.cases)
+    mixed = RULE(TIMES)
+    assert mixed.verdict == "agrees in part"
+    assert mixed.p == min(case.p for case in mixed.cases if case.verdict == "agrees")
+    against = InEach({"x": Sooner("slow", "fast"), "y": Sooner("late", "slow")})(TIMES)
+    assert against.verdict == "disagrees" and against.p == min(case.p for case in against.cases)
+
+
+def ranges_of(rule, name=""):
+    """The ranges within a rule, by case."""
+    if isinstance(rule, InEach):
+        return [found for case, one in rule.rules.items() for found in ranges_of(one, case)]
+    if isinstance(rule, (InRegimes, Conditional)):
+        return ranges_of(rule.rule, name)
+    return [(name, rule)] if isinstance(rule, WithinRange) and isinstance(rule.column, str) else []
+
+
+def asks_nothing(rule):
+    ends = next((ends for name, ends in BOUNDS.items() if rule.column.startswith(name)), None)
+    if ends is None:
+        return False
+    low, high = ends
+    return min(rule.high, high) - max(rule.low, low) > NEARLY * (high - low)
+
+
+def test_a_range_that_excludes_next_to_nothing_has_a_remark():
+    found = {
+        f"{experiment.name}/{own.name}": (
+            own,
+            sorted({case for case, rule in ranges_of(own.rule) if asks_nothing(rule)}),
+        )
+        for experiment in all_experiments().values()
+        for own in experiment.claims
+    }
+    wide = {name: (own, cases) for name, (own, cases) in found.items() if cases}
+    assert set(wide) == {
+        "gt-table1/table",
+        "gt-table1-authors/table",
+        "ib-features/throughout",
+        "ib-kernel-authors/throughout",
+    }
+    assert all(own.remark for own, _ in wide.values())
+    for table in ("gt-table1/table", "gt-table1-authors/table"):
+        own, cases = wide[table]
+        assert cases == ["WD, 600"] and "“WD, 600”" in own.remark
+
+
+def test_uniform_attention_passes_the_range_of_the_summed_mass():
+    experiment = find_experiment("si-fig9-heads")
+    (own,) = (one for one in experiment.claims if one.name == "summed-mass")
+    (_, asked), *_ = ranges_of(own.rule)
+    _, config = experiment.configs("full")[0]
+    uniform = config.model.heads / config.task.shape.length
+    assert uniform == pytest.approx(0.8) and asked.low < uniform < asked.high
+    assert "0.8" in own.remark
+
+
+@pytest.mark.parametrize("experiment", all_experiments().values(), ids=lambda one: one.name)
+def test_every_experiment_says_what_is_not_the_authors(experiment):
+    assert experiment.differs
+    for own in experiment.claims:
+        assert not own.remark or own.remark.endswith(".")
+        assert all(reason and not reason.endswith(".") for reason in own.untested.values())
+
+
+@pytest.mark.parametrize(
+    ("case", "regime"),
+    [
+        ("q = 16, no prior", "q = 16"),
+        ("constant distractors", "constant distractors"),
+        ("operand vocabulary, S5, d = 128", "operand vocabulary"),
+        ("operands, attention × 3", "operands"),
+        ("WD, 600", ""),
+        ("", ""),
+    ],
+)
+def test_the_regime_of_a_case(case, regime):
+    assert regime_of(case) == regime
+
+
+def test_every_case_has_its_regime_in_json():
+    made = results_of(**{"q = 16, a": [100] * 20, "q = 16, b": [200] * 20, "c": [100] * 20, "d": [200] * 20})
+    own = claim(InEach({"q = 16": Sooner("q = 16, a", "q = 16, b"), "other": Sooner("c", "d")}))
+    (found,) = rulings(replace(find_experiment("si-fig8"), claims=[own]), made)
+    assert [case["regime"] for case in found["cases"]] == ["q = 16", None]
+
+
+def test_verdicts_are_counted_in_words():
+    rows = [row(verdict=verdict) for verdict in ("agrees", "agrees", "disagrees", "agrees in part", "agrees in part")]
+    assert _counts(rows) == "5 claims: 2 agree, 2 agree in part, 1 disagrees."
