@@ -63,13 +63,13 @@ class ComponentField(NamedTuple):
         return self.choose(table, path).from_dict(table, path=path)
 
 
-def setting(default: Any, *, since: int = 1) -> Any:
-    """A field with a default, added to its class in version `since` of the settings.
+def setting(default: Any, *, since: int = 1, choices: Registry[Any] | None = None) -> Any:
+    """A field with a default, added to its class in version `since` of the settings; `choices` is the registry of its names.
 
     A field with `since` > 1 stays out of a run's id while it has its default, so that adding it changes no id. For the same
     reason its default may never change.
     """
-    return dataclasses.field(default=default, metadata={"since": since})
+    return dataclasses.field(default=default, metadata={"since": since, "choices": choices})
 
 
 def component(registry: Registry[Any], default: type[Settings], *, since: int = 1) -> Any:

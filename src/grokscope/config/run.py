@@ -79,8 +79,8 @@ class RunConfig(Settings):
     """The data: what is to be learnt."""
     model: Model = component(models, Transformer)
     """The network."""
-    loss: str = "cross_entropy"
-    """Name of a loss."""
+    loss: str = setting("cross_entropy", choices=losses)
+    """What is minimised besides the prior."""
     optim: Optimizer = component(optimizers, AdamW)
     """The optimizer."""
     filter: Filter = component(filters, NoFilter)
