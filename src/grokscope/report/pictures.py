@@ -83,15 +83,16 @@ class Picture:
         """The still picture as an element of a page."""
         if self.small:
             source = f"data:image/webp;base64,{b64encode(self.small).decode()}"
+            # an animation shrinks to the width of a phone: one that scrolls would be seen in part
             return Markup(f'<img src="{source}" alt="{escape(self.alt)}" {self._size}>')
         drawn = chart_svg(self.chart) if self.chart else slim(self.svg, f"p{crc32(self.name.encode()):x}")
-        size = "" if self.chart else f" {self._size}"
+        size = "" if self.chart else f' {self._size} style="min-width: {round(self.width * NARROWEST)}px"'
         return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(self.alt)}"{size}', 1))
 
     @property
     def _size(self) -> str:
         width, height = (round(side * PIXELS) for side in (self.width, self.height))
-        return f'width="{width}" height="{height}" style="min-width: {round(self.width * NARROWEST)}px"'
+        return f'width="{width}" height="{height}"'
 
 
 def _packed(text: str) -> str:
