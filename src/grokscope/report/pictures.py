@@ -55,6 +55,8 @@ class Picture:
     """What to look at in the chart."""
     data: Sequence[Mapping[str, Any]] = ()
     """The numbers that the picture shows, as `figure_data` gives them. Those of a chart are in the page anyway."""
+    on_demand: Chart | None = None
+    """Curves that take the place of the still picture when the reader asks for them: for pages with many pictures."""
     lazy: bool = False
     """Whether a page holds the SVG compressed and unpacks it when it comes into view: for pages with many pictures."""
 
@@ -72,6 +74,11 @@ class Picture:
     def packed(self) -> str:
         """The numbers for the download, compressed; empty if there are none."""
         return _packed(json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)) if self.data else ""
+
+    @property
+    def packed_chart(self) -> str:
+        """The curves that are shown on demand, compressed."""
+        return _packed(json.dumps(self.on_demand.to_dict(), separators=(",", ":"))) if self.on_demand else ""
 
     @property
     def packed_element(self) -> str:
