@@ -59,7 +59,10 @@ def test_a_wrong_component_is_one_line(given, line):
         ({"exact": "maybe"}, "exact: 'maybe' is neither true nor false"),
         ({"loss": 3}, "loss: 3 is not a string"),
         ({"task": Modular(p="many")}, "task.p: 'many' is not an integer"),
-        ({"model": Transformer(attention=Softmax(temperature="hot"))}, "model.attention.temperature: 'hot' is not a num"),
+        (
+            {"model": Transformer(attention=Softmax(temperature="hot"))},
+            "model.attention.temperature: 'hot' is not a num",
+        ),
         ({"epoch": 5}, "epoch: no such setting. Did you mean epochs?"),
         ({"foo": 1}, "foo: no such setting. Choose from: batch_size, "),
         ({"task": "parity", "n": 12}, 'n: no such setting. Did you mean task={"kind": "parity", "n": 12}?'),
@@ -78,13 +81,17 @@ def test_a_wrong_setting_is_one_line(given, line):
 def test_values_in_python_are_converted_as_those_of_a_file():
     config = RunConfig(epochs=1e3, seed=np.int64(3), task=Modular(p=31.0), optim=AdamW(lr=1))
     assert config == RunConfig(epochs=1000, seed=3, task=Modular(p=31), optim=AdamW(lr=1.0))
-    assert [type(value) for value in (config.epochs, config.seed, config.task.p, config.optim.lr)] == [int] * 3 + [float]
+    assert [type(value) for value in (config.epochs, config.seed, config.task.p, config.optim.lr)] == [int] * 3 + [
+        float
+    ]
     assert "epochs" in inspect.signature(RunConfig).parameters  # what a notebook completes
 
 
 @pytest.mark.parametrize("seeds", ["x", 2.5, None, b"2", [0, "a"], [0.5], True])
 def test_wrong_seeds_are_one_line_before_anything_is_written(seeds, tmp_path):
-    with pytest.raises(ConfigError, match=r"^seeds: .* is (neither a number of seeds nor a list of them|not an integer)$"):
+    with pytest.raises(
+        ConfigError, match=r"^seeds: .* is (neither a number of seeds nor a list of them|not an integer)$"
+    ):
         grokscope.train(RunConfig(), seeds=seeds, runs=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
@@ -119,7 +126,10 @@ def test_callbacks_see_every_evaluation(tiny, tmp_path):
         assert [row["epoch"] for row in own] == [0, 5, 10, 12]
         assert own[-1]["seed"] == run.config["seed"]
         assert own[-1]["status"] == "done" and own[0]["status"] == "running"
-        stored = grokscope.read_metrics(run).to_pandas()
+        metrics = grokscope.read_metrics(run)
+        assert len(repr(metrics)) < 200 and f"run {run.id}: {len(metrics)} evaluations, epochs 0 to " in repr(metrics)
+        assert metrics["epoch"].to_pylist() == list(metrics.to_pandas()["epoch"]) and "epoch" in metrics.column_names
+        stored = metrics.to_pandas()
         assert [row["test_accuracy"] for row in own] == list(stored["test_accuracy"])
 
 

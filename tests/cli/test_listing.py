@@ -50,7 +50,12 @@ def test_no_entry_ends_in_mid_sentence(run):
     assert entries["losses"]["mse"].endswith("(x − y)² of the one output.")
     assert entries["rivals"]["gf2"].endswith("the solution with the best accuracy on all training examples counts.")
     # the entries of optimizers and filters are formulas
-    prose = {key: about for name, own in entries.items() if name not in ("optimizers", "filters") for key, about in own.items()}
+    prose = {
+        key: about
+        for name, own in entries.items()
+        if name not in ("optimizers", "filters")
+        for key, about in own.items()
+    }
     assert [key for key, about in prose.items() if not about.endswith((".", "?", ")"))] == []
 
 

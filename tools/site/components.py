@@ -51,4 +51,3 @@ def components_page() -> str:
         rows = (f"| `{own}` | {plain(opening(thing))} |" for own, thing in registry.entries().items())
         lines += [f"## {name}", "", f"Chosen by {chosen[name]}.", "", f"| {name} | |", "|---|---|", *rows, ""]
     return "\n".join(lines)
-

@@ -102,9 +102,16 @@ class PaperPages:
                 name = f"{experiment.name}-{drawn.file}.png"
                 pictures[name] = _png(drawn.figure)
                 what = f"{drawn.name}, {drawn.part}" if drawn.part else drawn.name
-                own += [f"![{_plain(drawn.caption)}]({name}){{ loading=lazy }}", f"*{_plain(f'{what}: {drawn.caption}')}*"]
+                own += [
+                    f"![{_plain(drawn.caption)}]({name}){{ loading=lazy }}",
+                    f"*{_plain(f'{what}: {drawn.caption}')}*",
+                ]
             title = f"{experiment.name}: {experiment.title}".replace('"', "'")
-            lines += [f'??? abstract "{title}"', "", *(f"    {line}\n" for line in own)]  # folded: all would fill a hundred screens
+            lines += [
+                f'??? abstract "{title}"',
+                "",
+                *(f"    {line}\n" for line in own),
+            ]  # folded: all would fill a hundred screens
         return (["## Figures", "", *lines] if lines else []), pictures
 
     def _outstanding(self, paper: str) -> list[str]:
@@ -144,7 +151,9 @@ def _line(row: dict[str, Any]) -> str:
     who = "" if row["of"] == "paper" else f" ({row['of']})"
     when = f" {_plain(row['when'])}." if row["when"] and row["verdict"] == "agrees in part" else ""
     doubtful = "" if row["q"] is None or decided(row) else "; not below a false-discovery rate of 5 %"
-    return f"- **{row['verdict']}**{doubtful}: {_plain(row['statement'])}{who}{when} [{row['id']}]({GALLERY}#{row['id']})"
+    return (
+        f"- **{row['verdict']}**{doubtful}: {_plain(row['statement'])}{who}{when} [{row['id']}]({GALLERY}#{row['id']})"
+    )
 
 
 def _entry(experiment: Experiment) -> str:
