@@ -26,8 +26,8 @@ def notebook_page(path: Path, *, execute: bool = False) -> tuple[str, dict[str, 
     """
     parts: list[str] = []
     pictures: dict[str, bytes] = {}
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    for cell in _executed(notebook) if execute else notebook["cells"]:
+    text = path.read_text(encoding="utf-8")
+    for cell in _executed(text) if execute else json.loads(text)["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             parts.append(source)
@@ -44,12 +44,12 @@ def notebook_page(path: Path, *, execute: bool = False) -> tuple[str, dict[str, 
     return "\n\n".join(parts) + "\n", pictures
 
 
-def _executed(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+def _executed(notebook: str) -> list[dict[str, Any]]:
     """The cells with what they print and draw now."""
     import nbclient
     import nbformat
 
-    copy = nbformat.from_dict(notebook)
+    copy = nbformat.reads(notebook, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         nbclient.NotebookClient(copy, timeout=600, resources={"metadata": {"path": folder}}).execute()
     return list(copy.cells)
