@@ -91,7 +91,13 @@ def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path):
 
 @pytest.mark.skipif(not KERNEL, reason="needs nbclient and ipykernel: the extra docs")
 def test_a_notebook_is_executed_for_its_page_and_stays_as_it_is(tmp_path):
-    cell = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": ["x = 2\n", "print(x + 3)"]}
+    cell = {
+        "cell_type": "code",
+        "metadata": {},
+        "execution_count": None,
+        "outputs": [],
+        "source": ["x = 2\n", "print(x + 3)"],
+    }
     path = tmp_path / "n.ipynb"
     path.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}), encoding="utf-8")
     before = path.read_bytes()
