@@ -1,5 +1,6 @@
 """The Python interface: names, settings by name, callbacks, a loop of one's own, figures of runs and tables."""
 
+import inspect
 import io
 import sys
 from dataclasses import replace
@@ -13,6 +14,10 @@ from grokscope import ConfigError, GrokscopeError, RunConfig, StoreError, plot
 from grokscope.attach import watching
 from grokscope.attach.watching import Bar, Watch, bar_for
 from grokscope.conditions import LONGEST
+from grokscope.models.parts.attention.softmax import Softmax
+from grokscope.models.transformer import Transformer
+from grokscope.optim.adamw import AdamW
+from grokscope.tasks.modular import Modular
 
 
 def test_the_public_names_are_listed_and_can_be_used():
@@ -42,6 +47,53 @@ def test_a_wrong_component_is_one_line(given, line):
     with pytest.raises(ConfigError) as error:
         RunConfig(**given)
     assert str(error.value) == line
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"precision": "fp8"}, "precision: 'fp8' is not a valid choice. Choose from: auto, bf16, float32, tf32."),
+        ({"epochs": "ten"}, "epochs: 'ten' is not an integer"),
+        ({"epochs": 3.5}, "epochs: 3.5 is not an integer"),
+        ({"batch_size": 1.5}, "batch_size: 1.5 is not an integer"),
+        ({"exact": "maybe"}, "exact: 'maybe' is neither true nor false"),
+        ({"loss": 3}, "loss: 3 is not a string"),
+        ({"task": Modular(p="many")}, "task.p: 'many' is not an integer"),
+        (
+            {"model": Transformer(attention=Softmax(temperature="hot"))},
+            "model.attention.temperature: 'hot' is not a num",
+        ),
+        ({"epoch": 5}, "epoch: no such setting. Did you mean epochs?"),
+        ({"foo": 1}, "foo: no such setting. Choose from: batch_size, "),
+        ({"task": "parity", "n": 12}, 'n: no such setting. Did you mean task={"kind": "parity", "n": 12}?'),
+        ({"lr": 0.1}, 'lr: no such setting. Did you mean optim={"lr": 0.1}?'),
+    ],
+)
+def test_a_wrong_setting_is_one_line(given, line):
+    with pytest.raises(ConfigError) as error:
+        RunConfig(**given)
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
+    with pytest.raises(ConfigError):
+        replace(RunConfig(), **given)
+
+
+def test_values_in_python_are_converted_as_those_of_a_file():
+    config = RunConfig(epochs=1e3, seed=np.int64(3), task=Modular(p=31.0), optim=AdamW(lr=1))
+    assert config == RunConfig(epochs=1000, seed=3, task=Modular(p=31), optim=AdamW(lr=1.0))
+    assert [type(value) for value in (config.epochs, config.seed, config.task.p, config.optim.lr)] == [int] * 3 + [
+        float
+    ]
+    assert "epochs" in inspect.signature(RunConfig).parameters  # what a notebook completes
+
+
+@pytest.mark.parametrize("seeds", ["x", 2.5, None, b"2", [0, "a"], [0.5], True])
+def test_wrong_seeds_are_one_line_before_anything_is_written(seeds, tmp_path):
+    with pytest.raises(
+        ConfigError, match=r"^seeds: .* is (neither a number of seeds nor a list of them|not an integer)$"
+    ):
+        grokscope.train(RunConfig(), seeds=seeds, runs=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_config_from_a_file(tmp_path):
@@ -74,7 +126,10 @@ def test_callbacks_see_every_evaluation(tiny, tmp_path):
         assert [row["epoch"] for row in own] == [0, 5, 10, 12]
         assert own[-1]["seed"] == run.config["seed"]
         assert own[-1]["status"] == "done" and own[0]["status"] == "running"
-        stored = grokscope.read_metrics(run).to_pandas()
+        metrics = grokscope.read_metrics(run)
+        assert len(repr(metrics)) < 200 and f"run {run.id}: {len(metrics)} evaluations, epochs 0 to " in repr(metrics)
+        assert metrics["epoch"].to_pylist() == list(metrics.to_pandas()["epoch"]) and "epoch" in metrics.column_names
+        stored = metrics.to_pandas()
         assert [row["test_accuracy"] for row in own] == list(stored["test_accuracy"])
 
 

@@ -29,7 +29,7 @@ _HOME = {
     "load_runs": "store",
     "list_runs": "store",
     "find_run": "store",
-    "read_metrics": "store",
+    "read_metrics": "store.metrics",
     "GrokscopeError": "errors",
     "ConfigError": "errors",
     "StoreError": "errors",
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from .store import find_run as find_run
     from .store import list_runs as list_runs
     from .store import load_runs as load_runs
-    from .store import read_metrics as read_metrics
+    from .store.metrics import read_metrics as read_metrics
 
 
 def __dir__() -> list[str]:

@@ -53,7 +53,7 @@ def arms_of(configs: Sequence[Mapping[str, Any]], by: Sequence[str] = ()) -> Arm
     by   the settings that distinguish arms, by dotted name; by default all in which the runs differ
     """
     whole = [flatten(config) for config in configs]
-    flat = _effective(whole)
+    flat = effective_settings(whole)
     differ = _differing(flat)
     told, pooled = _relevant(flat, differ), list[str]()
     if by:
@@ -155,7 +155,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _effective(flat: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def effective_settings(flat: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The settings that have an effect: at strength 0 the others of a prior have none."""
     guided = {str(own.get("prior.kind")) for own in flat if own.get("prior.beta")}
     idle = guided.pop() if len(guided) == 1 else "none"

@@ -9,10 +9,12 @@ import inspect
 import os
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .settings import Settings
+
+SENTENCE_ENDS = (".", "?", "!", ".)")
 
 
 def field_docs(settings: type[Settings]) -> dict[str, str]:
@@ -78,14 +80,22 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def first_line(thing: Any) -> str:
-    """The first line of a docstring; for a function without one, of its module's."""
+def opening(thing: Any) -> str:
+    """The first line of a docstring, with the next ones if its sentence goes on there; for a function without one, of its
+    module's."""
     doc = (
-        (inspect.getdoc(thing) if not isinstance(thing, type) else thing.__doc__)
+        (inspect.getdoc(thing) if not isinstance(thing, type) else inspect.cleandoc(thing.__doc__ or ""))
         or inspect.getdoc(inspect.getmodule(thing))
         or ""
     )
-    return doc.strip().splitlines()[0] if doc.strip() else ""
+    lines: list[str] = []
+    for line in doc.strip().splitlines():
+        if not line.strip():
+            break
+        lines.append(line.strip())
+        if line.rstrip().endswith(SENTENCE_ENDS):
+            break
+    return " ".join(lines)
 
 
 def listed_terms(thing: Any) -> dict[str, str]:
@@ -106,7 +116,7 @@ def listed_terms(thing: Any) -> dict[str, str]:
 
 def entry(name: str, thing: Any) -> dict[str, Any]:
     """One registry entry as plain data: name, what it is, and its settings with defaults and meanings."""
-    plain: dict[str, Any] = {"name": name, "about": first_line(thing)}
+    plain: dict[str, Any] = {"name": name, "about": opening(thing)}
     if isinstance(thing, type) and issubclass(thing, Settings):
         plain["settings"] = settings_of(thing)
     return plain
@@ -122,16 +132,22 @@ def settings_of(settings: type[Settings]) -> list[dict[str, Any]]:
     for f in dataclasses.fields(settings):
         held = settings.component_fields().get(f.name)
         if held is None:
-            rows.append({"name": f.name, "default": defaults[f.name], "meaning": docs.get(f.name, "")})
+            choices = f.metadata.get("choices")
+            meaning = f"{docs.get(f.name, '')} {_one_of(choices.entries())}" if choices else docs.get(f.name, "")
+            rows.append({"name": f.name, "default": defaults[f.name], "meaning": meaning})
             continue
         kinds = held.registry.entries() if held.registry is not None else {"": held.default}
         if held.registry is not None:
-            meaning = f"{docs.get(f.name, '')} One of {', '.join(kinds)}.".strip()
+            meaning = f"{docs.get(f.name, '')} {_one_of(kinds)}".strip()
             rows.append({"name": f.name, "default": held.default.kind, "meaning": meaning})
         for inner, owners in _by_owner({kind: settings_of(cls) for kind, cls in kinds.items()}):
             only = f"({', '.join(owners)}) " if len(owners) < len(kinds) else ""
             rows.append({**inner, "name": f"{f.name}.{inner['name']}", "meaning": only + inner["meaning"]})
     return rows
+
+
+def _one_of(names: Iterable[str]) -> str:
+    return f"One of {', '.join(names)}."
 
 
 def _by_owner(kinds: Mapping[str, list[dict[str, Any]]]) -> list[tuple[dict[str, Any], list[str]]]:

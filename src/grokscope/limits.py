@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+from .coerce import coerce
 from .errors import ConfigError, shown
 
 MOST_RUNS = 1_000_000
@@ -13,3 +17,15 @@ def check_count(runs: int, field: str) -> None:
     if runs > MOST_RUNS:
         number = f"{runs:,}" if runs.bit_length() <= 64 else shown(runs)
         raise ConfigError(field, f"{number} runs are more than the {MOST_RUNS:,} that one command trains")
+
+
+def chosen_seeds(seeds: Any) -> list[int]:
+    """The seeds that a number of them, or a list, stands for; ConfigError for anything else."""
+    if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)):
+        return [coerce("seeds", int, seed) for seed in seeds]
+    try:
+        number: int = coerce("seeds", int, seeds)
+    except ConfigError:
+        raise ConfigError("seeds", f"{shown(seeds)} is neither a number of seeds nor a list of them") from None
+    check_count(number, "seeds")
+    return list(range(number))

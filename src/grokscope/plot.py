@@ -14,6 +14,8 @@ arms are the column `arm`, the columns that `by` names, or the settings in which
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -101,7 +103,20 @@ def _of_checkpoints(spec: FigureSpec, runs: Runs, by: str | Sequence[str]) -> Fi
     stored = _stored(runs)
     arms = arms_of(read_settings(stored).values, [by] if isinstance(by, str) else list(by))
     table, thinned = run_rows(stored, arms.names)
-    return spec.draw(Results({}, table, thinned, probe_tables(spec.needs, stored, arms.names)))
+    probed = probe_tables(spec.needs, stored, arms.names)
+    if empty := next((name for name, found in probed.items() if found.empty), None):
+        raise ConfigError(
+            "figure", f"{spec.name!r} needs what probe {empty} finds, and in these runs it finds nothing{_why(empty)}"
+        )
+    return spec.draw(Results({}, table, thinned, probed))
+
+
+def _why(probe: str) -> str:
+    """On which runs a probe finds nothing, if its docstring says so."""
+    from .probes import probes
+
+    said = re.search(r"No rows (for [^.]+)\.", " ".join((inspect.getdoc(probes.get(probe)) or "").split()))
+    return f", as {said[1]}" if said else ""
 
 
 def metric(

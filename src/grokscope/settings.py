@@ -63,13 +63,13 @@ class ComponentField(NamedTuple):
         return self.choose(table, path).from_dict(table, path=path)
 
 
-def setting(default: Any, *, since: int = 1) -> Any:
-    """A field with a default, added to its class in version `since` of the settings.
+def setting(default: Any, *, since: int = 1, choices: Registry[Any] | None = None) -> Any:
+    """A field with a default, added to its class in version `since` of the settings; `choices` is the registry of its names.
 
     A field with `since` > 1 stays out of a run's id while it has its default, so that adding it changes no id. For the same
     reason its default may never change.
     """
-    return dataclasses.field(default=default, metadata={"since": since})
+    return dataclasses.field(default=default, metadata={"since": since, "choices": choices})
 
 
 def component(registry: Registry[Any], default: type[Settings], *, since: int = 1) -> Any:
@@ -132,6 +132,27 @@ class Settings:
             with within(name):
                 settings.check_components()
                 settings.check()
+
+    def conversions(self, path: str = "") -> dict[str, Any]:
+        """The fields whose values are not of their type, with the values that they stand for, as 1e4 for an integer; ConfigError
+        for one that stands for none. Only for settings of numbers: inside the fleet they are tensors."""
+        found: dict[str, Any] = {}
+        for name, default, hint in _plain_fields(type(self)):  # type: ignore[arg-type]
+            value = getattr(self, name)
+            if value is default or type(value) is hint:
+                continue
+            converted = coerce(f"{path}{name}", hint, value)
+            if type(converted) is not type(value) or converted != value:
+                found[name] = converted
+        for name in self.component_fields():
+            value = getattr(self, name)
+            if _KNOWN in vars(value):  # 100,000 configs that differ in their seed share their components
+                continue
+            inner = value.conversions(f"{path}{name}.")
+            if inner:
+                found[name] = dataclasses.replace(value, **inner)
+            object.__setattr__(found.get(name, value), _KNOWN, True)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by field; nested settings are dicts, with their ``kind`` where it is a choice."""
@@ -285,6 +306,17 @@ def _check_class(chosen: Any, path: str, kind: str) -> None:
 def _forgotten(settings: type[Settings], name: str, hint: Any) -> bool:
     """Whether an annotated name did not become a field."""
     return "ClassVar" not in str(hint) and name not in {f.name for f in dataclasses.fields(settings)}
+
+
+_KNOWN = "_converted"
+"""Marks settings whose values are known to be of their types; no field, so equality and ids do not see it."""
+
+
+@functools.cache
+def _plain_fields(settings: Any) -> list[tuple[str, Any, Any]]:
+    """Name, default and type of the fields that hold plain values."""
+    own = [f for f in dataclasses.fields(settings) if f.init and "component" not in f.metadata]
+    return [(f.name, f.default, _hints(settings)[f.name]) for f in own]
 
 
 @functools.cache

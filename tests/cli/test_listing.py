@@ -39,6 +39,26 @@ def test_settings_under_a_name(run):
     assert run("list", "settings", "priro")[::2] == (2, "priro: no such setting. Did you mean prior?\n")
 
 
+def test_a_setting_that_is_a_name_lists_the_names(run):
+    out = run("list", "settings", "loss")[1]
+    assert out.startswith("loss  cross_entropy  ") and "One of cross_entropy, mse, stablemax." in out
+
+
+def test_no_entry_ends_in_mid_sentence(run):
+    """First sentences may take two lines of a docstring."""
+    entries = json.loads(run("list", "--json")[1])
+    assert entries["losses"]["mse"].endswith("(x − y)² of the one output.")
+    assert entries["rivals"]["gf2"].endswith("the solution with the best accuracy on all training examples counts.")
+    # the entries of optimizers and filters are formulas
+    prose = {
+        key: about
+        for name, own in entries.items()
+        if name not in ("optimizers", "filters")
+        for key, about in own.items()
+    }
+    assert [key for key, about in prose.items() if not about.endswith((".", "?", ")"))] == []
+
+
 def test_every_column_of_a_trained_run_is_explained(run, tiny, tmp_path):
     from dataclasses import replace
 

@@ -82,6 +82,12 @@ def test_a_movie_without_attention_shows_the_embeddings(run, folder, tmp_path):
         (TINY, ["acuracy"], "Did you mean accuracy"),
         (TINY, ["si-dial"], "results of an experiment"),
         (TINY, ["movie", "-o", "own.avi"], "a movie ends in .gif, .webp or .mp4"),
+        (
+            TINY,
+            ["gt-mask-periods"],
+            "figure: 'gt-mask-periods' needs what probe mask-entropy finds, and in these runs it finds "
+            "nothing, as for a run without masks, or whose weights have no tokens",
+        ),
         (replace(TINY, seed=1, log=Log(every=5)), ["movie"], "the run has 1 checkpoints: train it with log.keep"),
         (replace(TINY, task=Parity(form="signs"), model=MLP(width=4)), ["movie"], "no attention and no modular task"),
         (replace(TINY, task=Parity(form="signs"), model=MLP(width=4)), ["attention-map"], "model mlp has no attention"),

@@ -78,6 +78,21 @@ def test_columns_sorting_and_csv(run, runs):
     assert run("runs", "--sort", "t_grok")[0] == run("runs", "--sort", "-t_grok")[0] == 0
 
 
+def test_the_kind_of_a_prior_is_never_shown_without_its_strength(run):
+    """A run without a prior has kind kl in its settings, like the run with one."""
+    for own in ([], ["--prior", "kl", "--set", "prior.beta=0.1"], ["--prior", "entropy", "--set", "prior.beta=0.1"]):
+        assert run("train", *TINY, *own)[0] == 0
+    rows = list(csv.DictReader(io.StringIO(run("runs", "--csv")[1])))
+    assert {(row["prior.kind"], row["prior.beta"]) for row in rows} == {
+        ("kl", "0.0"),
+        ("kl", "0.1"),
+        ("entropy", "0.1"),
+    }
+    header, *lines, _ = run("runs")[1].splitlines()
+    assert header.split()[:3] == ["run", "prior", "beta"]
+    assert {tuple(line.split()[1:3]) for line in lines} == {("kl", "0"), ("kl", "0.1"), ("entropy", "0.1")}
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

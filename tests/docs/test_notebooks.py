@@ -1,6 +1,6 @@
 """The notebooks run from top to bottom, and end with what their text says.
 
-They are executed by a kernel where nbclient and ipykernel are installed (`grokscope[test]`, as in CI), else cell by cell in a
+They are executed by a kernel where nbclient and ipykernel are installed (`grokscope[docs]`, as in CI), else cell by cell in a
 process of their own.
 """
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from grokscope import __version__
 from grokscope.cli import science
 from grokscope.experiments import base, frozen
 from grokscope.experiments.base import Claim, Experiment
@@ -120,10 +121,11 @@ def test_what_is_wrong_with_a_question_is_one_line(toys, run, words, line):
 def test_outside_a_checkout_one_line_says_where_results_come_from(run):
     code, out, err = run("claims", "si-fig3")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert (
-        "no folder results with results; make some with `grokscope reproduce si-fig3`, or take the folder results"
-        in err
+    assert err.startswith(
+        "--results: no folder results with results; an installed package has none: give the folder of the"
     )
+    assert f"--results grokscope-{__version__}/results (grokscope-{__version__}.tar.gz, or a checkout)" in err
+    assert err.endswith("or make some with `grokscope reproduce si-fig3`\n")
 
 
 def fail(runs):

@@ -65,7 +65,18 @@ def both(config):
 
 @pytest.mark.parametrize(("optim", "prior"), COMBINATIONS)
 def test_ten_steps_are_those_of_the_plain_run(tiny, optim, prior):
-    configs = configs_for(tiny, optim, prior)
+    compare_ten_steps(configs_for(tiny, optim, prior))
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_ten_steps_of_every_model_are_those_of_the_plain_run(tiny, model):
+    own = Transformer(d=8, d_mlp=16, **MODELS[model])
+    configs = [replace(config, model=own) for config in configs_for(tiny, "adamw", "kl")]
+    assert all(Objective(config, CPU).fused for config in configs)
+    compare_ten_steps(configs)
+
+
+def compare_ten_steps(configs):
     fast, plain = stacked(configs), [stacked([config], fast=False) for config in configs]
     for _ in range(10):
         for program in (fast, *plain):

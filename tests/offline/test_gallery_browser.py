@@ -132,8 +132,69 @@ def test_the_ledger_sorts_by_verdict_and_by_p(visit, page_file, saved):
     assert len(text.splitlines()) == 2 and text.splitlines()[1].startswith("si-toy/sooner,")
 
 
-def test_pictures_appear_and_are_saved(visit, page_file, saved):
+def test_pictures_are_folded_and_open_by_keyboard(visit, page_file):
     page = visit(page_file)
+    figure = page.locator("#picture-gt-toy-accuracy")
+    expect(figure).to_be_hidden()
+    folded = page.evaluate("document.documentElement.scrollHeight")
+    summary = page.locator("section#gt-toy details.pictures > summary")
+    expect(summary).to_contain_text("2 pictures of gt-toy: ")
+    summary.focus()
+    page.keyboard.press("Enter")
+    expect(figure.locator("svg")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollHeight") > folded + 300
+
+
+def test_an_enlarged_picture_is_seen_as_a_whole(visit, page_file):
+    """Axis labels and legend included; larger by +, and whole again."""
+    page = visit(page_file, anchor="picture-gt-toy-accuracy", viewport={"width": 1280, "height": 600})
+    page.locator("#picture-gt-toy-accuracy").get_by_role("button", name="Enlarge").click()
+    frame = page.locator("dialog .picture")
+
+    def inside():
+        sides = "one => { const { x, y, right, bottom } = one.getBoundingClientRect(); return [x, y, right, bottom]; }"
+        outer, inner = frame.evaluate(sides), frame.locator(":scope > svg").evaluate(sides)
+        return outer[0] <= inner[0] and outer[1] <= inner[1] and inner[2] <= outer[2] + 1 and inner[3] <= outer[3] + 1
+
+    assert inside()
+    page.get_by_role("button", name="Larger").click()
+    assert not inside()
+    page.get_by_role("button", name="Show the whole picture").click()
+    assert inside()
+    box = frame.locator(":scope > svg").bounding_box()
+    for place in range(20):  # somewhere along the upper edge of the curves
+        page.mouse.move(box["x"] + box["width"] * (0.1 + place / 25), box["y"] + box["height"] * 0.2)
+        if page.locator("dialog .tip").is_visible():
+            break
+    expect(page.locator("dialog .tip")).to_contain_text(" at epoch ")
+
+
+def test_curves_come_to_life_when_asked_for(visit, page_file):
+    page = visit(page_file, anchor="picture-gt-toy-accuracy")
+    figure = page.locator("#picture-gt-toy-accuracy")
+    press = figure.get_by_role("button", name="Interactive")
+    expect(figure.locator(".chart")).to_have_count(0)
+    press.focus()
+    page.keyboard.press("Enter")
+    expect(press).to_have_attribute("aria-pressed", "true")
+    expect(figure.locator(".picture")).to_be_hidden()
+    plot = figure.locator(".plot").first
+    plot.scroll_into_view_if_needed()
+    box = plot.locator(".u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(figure.locator(".readout")).to_have_text(re.compile(r"^epoch \d+a: train [\d.]+ %, test [\d.]+ %b: train "))
+    plot.focus()
+    page.keyboard.press("+")
+    expect(figure.get_by_role("button", name="Show all epochs")).to_be_visible()
+    press.click()
+    expect(figure.locator(".picture svg")).to_be_visible()
+    expect(figure.locator(".chart")).to_be_hidden()
+    assert page_file.read_text(encoding="utf-8").count("var uPlot=function") == 1  # inlined once
+
+
+def test_pictures_appear_and_are_saved(visit, page_file, saved):
+    page = visit(page_file, anchor="gt-toy")
+    page.locator("section#gt-toy details.pictures > summary").click()
     figure = page.locator("#picture-gt-toy-accuracy")
     tools = figure.locator(".tools")
     name, csv = saved(page, tools.get_by_role("button", name="as CSV"))

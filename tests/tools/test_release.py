@@ -81,7 +81,12 @@ def test_the_shell_completes_commands_and_options(shell, monkeypatch, capsys):
     import sys
 
     code = "import sys; sys.argv[0] = 'grokscope'; from grokscope.cli import main; main()"
-    for line, place, wanted in [("grokscope tr", "1", "train"), ("grokscope train --see", "2", "--seeds")]:
+    for line, place, wanted in [
+        ("grokscope tr", "1", "train"),
+        ("grokscope train --see", "2", "--seeds"),
+        ("grokscope train --task par", "3", "parity"),
+        ("grokscope reproduce si-fig1", "2", "si-fig10-parity"),
+    ]:
         asked = {
             "_GROKSCOPE_COMPLETE": f"complete_{shell}",
             "COMP_WORDS": line,  # bash

@@ -9,6 +9,8 @@ import typer
 from grokscope.cli.app import app
 from grokscope.cli.front import COMMANDS, register
 
+from .markdown import plain
+
 
 def commands_page() -> str:
     """Every command with its arguments and options."""
@@ -49,12 +51,8 @@ def _options(command: Any, context: Any) -> list[tuple[str, str]]:
 
 
 def _table(what: str, rows: list[tuple[str, str]]) -> list[str]:
-    cells = [f"| {_cell(name)} | {_cell(meaning)} |" for name, meaning in rows]
+    cells = [f"| {plain(name)} | {plain(meaning)} |" for name, meaning in rows]
     return [f"| {what} | meaning |", "|---|---|", *cells]
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 
 from grokscope.cli.front import COMMANDS
-from grokscope.describe import first_line
+from grokscope.describe import opening
+
+from .markdown import plain
 
 INTRO = """# Components
 
@@ -46,10 +48,6 @@ def components_page() -> str:
     registries |= {name: getattr(parts, own) for name, (own, _) in listing.PARTS.items()}
     lines = [INTRO]
     for name, registry in registries.items():
-        rows = (f"| `{own}` | {_cell(first_line(thing))} |" for own, thing in registry.entries().items())
+        rows = (f"| `{own}` | {plain(opening(thing))} |" for own, thing in registry.entries().items())
         lines += [f"## {name}", "", f"Chosen by {chosen[name]}.", "", f"| {name} | |", "|---|---|", *rows, ""]
     return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")

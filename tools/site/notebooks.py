@@ -1,18 +1,33 @@
-"""Notebooks as pages: cells of text as they are, cells of code as blocks, with the outputs that are stored."""
+"""Notebooks as pages: cells of text as they are, cells of code as blocks, with what they print and draw.
+
+They are stored without output, so a copy is executed when the site is built; nothing is written into the repository.
+"""
 
 from __future__ import annotations
 
 import base64
+import importlib.util
 import json
+import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
+KERNEL = all(importlib.util.find_spec(name) for name in ("nbclient", "nbformat", "ipykernel"))
+"""Whether notebooks can be executed here."""
+ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""Colours and moves of a terminal."""
 
-def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
-    """A notebook as Markdown, and its pictures by file name."""
+
+def notebook_page(path: Path, *, execute: bool = False) -> tuple[str, dict[str, bytes]]:
+    """A notebook as Markdown, and its pictures by file name.
+
+    execute   run it first, in a folder of its own; without it, the outputs are those that are stored
+    """
     parts: list[str] = []
     pictures: dict[str, bytes] = {}
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+    text = path.read_text(encoding="utf-8")
+    for cell in _executed(text) if execute else json.loads(text)["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             parts.append(source)
@@ -29,7 +44,18 @@ def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
     return "\n\n".join(parts) + "\n", pictures
 
 
+def _executed(notebook: str) -> list[dict[str, Any]]:
+    """The cells with what they print and draw now."""
+    import nbclient
+    import nbformat
+
+    copy = nbformat.reads(notebook, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        nbclient.NotebookClient(copy, timeout=600, resources={"metadata": {"path": folder}}).execute()
+    return list(copy.cells)
+
+
 def _text(output: dict[str, Any]) -> str:
     """What an output shows as text."""
     found = output.get("text") or output.get("data", {}).get("text/plain") or ""
-    return ("".join(found)).rstrip()
+    return ESCAPES.sub("", "".join(found)).rstrip()

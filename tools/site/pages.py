@@ -39,9 +39,8 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
     yield "reference/python.md", python.python_page()
     for name in ("contributing", "changelog"):
         yield f"{name}.md", (ROOT / f"{name.upper()}.md").read_text(encoding="utf-8")
-    papers = PaperPages(
-        pictures=os.environ.get("GROKSCOPE_SITE_PICTURES", "1") != "0"
-    )  # most of the time goes into them
+    whole = os.environ.get("GROKSCOPE_SITE_PICTURES", "1") != "0"  # most of the time goes into pictures and notebooks
+    papers = PaperPages(pictures=whole)
     yield "papers/index.md", papers.index()
     yield "claims.md", papers.claims()
     for paper in PAPERS:
@@ -49,7 +48,7 @@ def generated() -> Iterator[tuple[str, str | bytes]]:
         yield f"papers/{paper}.md", text
         yield from ((f"papers/{name}", picture) for name, picture in pictures.items())
     for path in notebook_files():
-        text, pictures = notebooks.notebook_page(path)
+        text, pictures = notebooks.notebook_page(path, execute=whole and notebooks.KERNEL)
         yield f"notebooks/{path.stem}.md", text
         yield from ((f"notebooks/{name}", picture) for name, picture in pictures.items())
 

@@ -6,12 +6,11 @@ import importlib
 import inspect
 import io
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pymdownx.slugs import slugify
 
 from grokscope.experiments.base import PAPERS, VERDICTS, Experiment, all_experiments
 from grokscope.experiments.claims_page import claims_page
@@ -20,6 +19,7 @@ from grokscope.experiments.ledger import Ledger, decided, load_ledger
 from grokscope.figures.style import to_file
 
 ROOT = Path(__file__).resolve().parents[2]
+GALLERY = "../gallery.html"
 HEADINGS = {
     "agrees": ("What holds", "Our runs agree with these statements."),
     "agrees in part": ("What holds in part", "In some cases, named with each statement, and not in the others."),
@@ -31,8 +31,10 @@ assert set(HEADINGS) == set(VERDICTS)
 INDEX = """# Papers
 
 Three papers are reproduced here, figure by figure. Each statement has a rule that was frozen before its runs; the pages below are
-generated from the [ledger of claims](../claims.md) whenever the site is built, and nothing in them is typed by hand. A *verdict*
-says whether our runs agree with a statement, as its author makes it.
+generated from the ledger of claims whenever the site is built, and nothing in them is typed by hand. A *verdict*
+says whether our runs agree with a statement, as its author makes it. Effects, intervals, rules and pictures are on the cards of
+[the gallery](../gallery.html), which filters claims by paper, verdict and text; as one long text they are in
+[docs/claims.md](../claims.md).
 """
 
 
@@ -77,7 +79,8 @@ class PaperPages:
             "",
         ]
         lines += ["## The question", "", question(paper), "", "## The verdicts", ""]
-        lines += [f"{len(rows)} statements: {told}." if rows else "No results are current: see the last section.", ""]
+        counted = f"{len(rows)} statements: {told}. Each is a line below, with a link to its card in [the gallery]({GALLERY})."
+        lines += [counted if rows else "No results are current: see the last section.", ""]
         for verdict, (heading, meaning) in HEADINGS.items():
             lines += self._verdicts(heading, meaning, [row for row in rows if row["verdict"] == verdict])
         figures, pictures = self._figures(paper)
@@ -86,7 +89,7 @@ class PaperPages:
     def _verdicts(self, heading: str, meaning: str, rows: Sequence[dict[str, Any]]) -> list[str]:
         if not rows:
             return []
-        return [f"### {heading}", "", meaning, "", *(line for row in rows for line in _card(row))]
+        return [f"### {heading}", "", meaning, "", *map(_line, rows), ""]
 
     def _figures(self, paper: str) -> tuple[list[str], dict[str, bytes]]:
         lines: list[str] = []
@@ -94,12 +97,21 @@ class PaperPages:
         for experiment, results in self.ledger.found:
             if experiment.paper != paper:
                 continue
-            lines += [f"### {experiment.name}: {experiment.title}", "", experiment.question, ""]
+            own = [_plain(experiment.question)]
             for drawn in drawn_pictures(experiment, results) if self.draw else ():
                 name = f"{experiment.name}-{drawn.file}.png"
                 pictures[name] = _png(drawn.figure)
                 what = f"{drawn.name}, {drawn.part}" if drawn.part else drawn.name
-                lines += [f"![{_plain(drawn.caption)}]({name})", "", f"*{_plain(f'{what}: {drawn.caption}')}*", ""]
+                own += [
+                    f"![{_plain(drawn.caption)}]({name}){{ loading=lazy }}",
+                    f"*{_plain(f'{what}: {drawn.caption}')}*",
+                ]
+            title = f"{experiment.name}: {experiment.title}".replace('"', "'")
+            lines += [
+                f'??? abstract "{title}"',
+                "",
+                *(f"    {line}\n" for line in own),
+            ]  # folded: all would fill a hundred screens
         return (["## Figures", "", *lines] if lines else []), pictures
 
     def _outstanding(self, paper: str) -> list[str]:
@@ -134,26 +146,14 @@ def question(paper: str) -> str:
     return doc.split("\n\n", 1)[1] if "\n\n" in doc else ""
 
 
-def _card(row: dict[str, Any]) -> Iterable[str]:
-    """A statement, what the paper reports, the deciding effects, and a link to the rest."""
+def _line(row: dict[str, Any]) -> str:
+    """A statement with its verdict; the rest is on its card in the gallery."""
     who = "" if row["of"] == "paper" else f" ({row['of']})"
-    yield f"- **{_plain(row['statement'])}**{who}"
-    if row["reported"]:
-        yield f"    <br>The paper: {_plain(row['reported'])}."
-    if row["when"]:
-        yield f"    <br>{_plain(row['when'])}."
-    if row["remark"]:
-        yield f"    <br>Note: {_plain(row['remark'])}"
-    for case in row["cases"][:6]:
-        name = f"{case['name']}: " if case["name"] else ""
-        effect = case["effects"][0]["text"] if case["effects"] else (case["blocked"] or case["measured"]).split("\n")[0]
-        yield f"    <br>{_plain(name + effect)}" + (f" → {case['verdict']}" if len(row["cases"]) > 1 else "")
-    if len(row["cases"]) > 6:
-        yield f"    <br>and {len(row['cases']) - 6} further cases"
-    doubtful = "" if row["q"] is None or decided(row) else " (not below a false-discovery rate of 5 %)"
-    anchor = slugify(case="lower")(f"{row['id']}: {row['verdict']}", "-")
-    yield f"    <br>[{row['id']}](../claims.md#{anchor}){doubtful}"
-    yield ""
+    when = f" {_plain(row['when'])}." if row["when"] and row["verdict"] == "agrees in part" else ""
+    doubtful = "" if row["q"] is None or decided(row) else "; not below a false-discovery rate of 5 %"
+    note = f" Note: {_plain(row['remark'])}" if row["remark"] else ""
+    link = f"[{row['id']}]({GALLERY}#{row['id']})"
+    return f"- **{row['verdict']}**{doubtful}: {_plain(row['statement'])}{who}{when}{note} {link}"
 
 
 def _entry(experiment: Experiment) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 import grokscope
 from grokscope.describe import _field_docs
 
+from .markdown import plain
+
 INTRO = """# Python
 
 `import grokscope` is quick: names are imported when they are first used. What follows is everything that is public; what is not
@@ -65,7 +67,7 @@ def described(name: str, thing: Any) -> list[str]:
     if not isinstance(thing, type):
         return lines
     if is_dataclass(thing) and (docs := _field_docs(thing)):
-        shown = [(f.name, docs[f.name].replace("|", "\\|")) for f in fields(thing) if f.name in docs]
+        shown = [(f.name, plain(docs[f.name])) for f in fields(thing) if f.name in docs]
         lines += ["| field | meaning |", "|---|---|", *(f"| `{field}` | {meaning} |" for field, meaning in shown), ""]
     for method, function in vars(thing).items():
         function = getattr(function, "__func__", function)

@@ -11,10 +11,12 @@ from typing import Any
 from grokscope.analysis import Times
 from grokscope.cli.listing import ROW_COLUMNS
 from grokscope.config import RunConfig
-from grokscope.describe import _field_docs, entry, field_docs, listed_terms, settings_of
+from grokscope.describe import _field_docs, entry, listed_terms, settings_of
 from grokscope.measures import measures
 from grokscope.optim import losses
 from grokscope.registry import Registry
+
+from .markdown import plain
 
 SETTINGS = """# Settings
 
@@ -34,10 +36,9 @@ in its rows.
 
 def settings_page() -> str:
     """Settings of the run itself, then one section per component with its entries."""
-    docs, components = field_docs(RunConfig), RunConfig.component_fields()
-    defaults = RunConfig().to_dict()
-    own = [f.name for f in fields(RunConfig) if f.name not in components]
-    rows = [(name, defaults[name], docs.get(name, "")) for name in own]
+    components = RunConfig.component_fields()
+    own = {f.name for f in fields(RunConfig)} - set(components)
+    rows = [(row["name"], row["default"], row["meaning"]) for row in settings_of(RunConfig) if row["name"] in own]
     lines = [SETTINGS, "## The run", "", *_table(rows), ""]
     for name, held in components.items():
         if held.registry is None:
@@ -46,7 +47,7 @@ def settings_page() -> str:
         else:
             lines += _registry(name, held.registry, held.default.kind)
     lines += ["## loss", ""]
-    return "\n".join([*lines, *(f"- `{one['name']}`: {one['about']}" for one in _entries(losses)), ""])
+    return "\n".join([*lines, *(f"- `{one['name']}`: {plain(one['about'])}" for one in _entries(losses)), ""])
 
 
 def _registry(name: str, registry: Registry[Any], default: str) -> list[str]:
@@ -63,7 +64,7 @@ def _registry(name: str, registry: Registry[Any], default: str) -> list[str]:
             "",
             f"### {name}: {one['name']}",
             "",
-            one["about"],
+            plain(one["about"]),
             *(["", *_table(_prefixed(name, rows))] if rows else []),
         ]
     return [*lines, ""]
@@ -78,11 +79,11 @@ def _prefixed(prefix: str, rows: Iterable[dict[str, Any]]) -> list[tuple[str, An
 
 
 def _about(thing: Any) -> str:
-    return (inspect.getdoc(thing) or "").split("\n\n")[0]
+    return plain((inspect.getdoc(thing) or "").split("\n\n")[0])
 
 
 def _table(rows: Iterable[tuple[str, Any, str]]) -> list[str]:
-    cells = (f"| `{name}` | {_value(default)} | {_cell(meaning)} |" for name, default, meaning in rows)
+    cells = (f"| `{name}` | {_value(default)} | {plain(meaning)} |" for name, default, meaning in rows)
     return ["| setting | default | meaning |", "|---|---|---|", *cells]
 
 
@@ -90,21 +91,17 @@ def _value(value: Any) -> str:
     return "" if value in (None, "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
 def columns_page() -> str:
     """Columns by the measure that they come from, and the times that are found from them."""
     lines = [COLUMNS, "## Every row", "", "| column | meaning |", "|---|---|"]
-    lines += [f"| `{name}` | {meaning} |" for name, meaning in ROW_COLUMNS.items()]
+    lines += [f"| `{name}` | {plain(meaning)} |" for name, meaning in ROW_COLUMNS.items()]
     for name, measure in measures.entries().items():
         terms = listed_terms(measure)
         paragraphs = (inspect.getdoc(measure) or "").split("\n\n")
         told = [part for part in paragraphs if not any(part.lstrip().startswith(f"{term} ") for term in terms)]
-        lines += ["", f"## Measure: {name}", "", *(_cell(part) + "\n" for part in told if part)]
+        lines += ["", f"## Measure: {name}", "", *(plain(part) + "\n" for part in told if part)]
         lines += ["| column | meaning |", "|---|---|"]
-        lines += [f"| `{column}` | {_cell(meaning)} |" for column, meaning in terms.items()]
+        lines += [f"| `{column}` | {plain(meaning)} |" for column, meaning in terms.items()]
     lines += [
         "",
         "## Times of a run",
@@ -113,6 +110,6 @@ def columns_page() -> str:
     ]
     lines += ["", "| column | meaning |", "|---|---|"]
     docs = _field_docs(Times)
-    lines += [f"| `{f.name}` | {_cell(docs[f.name])} |" for f in fields(Times)]
-    tau = _cell(inspect.getdoc(Times.tau_grok) or "")
+    lines += [f"| `{f.name}` | {plain(docs[f.name])} |" for f in fields(Times)]
+    tau = plain(inspect.getdoc(Times.tau_grok) or "")
     return "\n".join([*lines, f"| `tau_grok` | {tau} |", ""])

@@ -22,7 +22,7 @@ from torch import nn
 
 from ..errors import ConfigError
 from ..launch import local
-from ..limits import check_count
+from ..limits import chosen_seeds
 from ..models import Model, Output, models
 from ..ops.lookup import Plan
 from ..settings import setting
@@ -192,9 +192,7 @@ def train(
         config = replace(config, model=model_from(model, config.task.shape))
     if name is not None:
         check_word("name", name, empty=True)
-    if isinstance(seeds, int):
-        check_count(seeds, "seeds")
-    chosen = list(range(seeds) if isinstance(seeds, int) else seeds)
+    chosen = chosen_seeds(seeds)
     shown = hasattr(progress, "update")
     bar = None if shown else bar_for(progress)
     watch = Watch([replace(config, seed=seed) for seed in chosen], bar, callbacks, progress if shown else None)

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .. import __version__
 from ..errors import ConfigError, StoreError, nearest
 from .app import Json, app
+from .completion import complete
 from .printing import to_json
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def claims(
         typer.Argument(
             metavar="NAME",
             help="Experiments or claims, such as si-fig3, 'gt-*' or si-fig3/accelerates; all by default.",
+            autocompletion=complete("experiments"),
         ),
     ] = None,
     verdict: Annotated[
@@ -125,7 +128,12 @@ def _nothing(results: Path, scales: Sequence[str], names: Sequence[str]) -> str:
     sizes = f" {scales[0]}" if len(scales) == 1 else ""
     run = f"grokscope reproduce {names[0].partition('/')[0] if names else 'NAME'}"
     where = f"{results} contains no{sizes} results{of}" if results.is_dir() else f"no folder {results} with results"
-    return f"{where}; make some with `{run}`, or take the folder results of the source code{_source()}"
+    # the wheel leaves them out for their size
+    archive = f"grokscope-{__version__}"
+    return (
+        f"{where}; an installed package has none: give the folder of the source code{_source()} with --results "
+        f"{archive}/results ({archive}.tar.gz, or a checkout), or make some with `{run}`"
+    )
 
 
 def _source() -> str:

@@ -39,7 +39,7 @@ COMMANDS = {
     "show": ("look", "Show one run: its settings, its phases in words, its last measurements."),
     "plot": (
         "plot",
-        "Draw one figure of runs as SVG and PNG: curves, attention maps, embeddings in their Fourier planes, masks; or a movie.",
+        "Draw one figure of runs as SVG and PNG, such as accuracy, attention-map, embedding or gt-masks; or a movie.",
     ),
     "report": (
         "look",

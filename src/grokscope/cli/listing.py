@@ -126,12 +126,12 @@ def _component(component: str, name: str | None, as_json: bool) -> None:
 
 def _everything(as_json: bool) -> None:
     """Every component with its entries in a line each."""
-    from ..describe import first_line
+    from ..describe import opening
 
     registries = {component: _registry(component)[0] for component in (*COMPONENTS, *PARTS)}
     registries["figures"].entries()  # imports the papers, which also register probes
     found = {
-        component: {name: first_line(thing) for name, thing in registry.entries().items()}
+        component: {name: opening(thing) for name, thing in registry.entries().items()}
         for component, registry in registries.items()
     }
     if as_json:

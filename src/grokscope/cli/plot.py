@@ -11,6 +11,7 @@ import typer
 from ..errors import ConfigError, StoreError
 from .app import Json, Runs, Where, app, parse_sets
 from .choice import EPILOG, choose_runs, progress_bar
+from .completion import complete
 from .printing import to_json
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ def plot(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="FIGURE", help="Name of a figure, or movie; without it, the figures are listed.", show_default=False
+            metavar="FIGURE",
+            help="Name of a figure, such as accuracy or attention-map, or movie; without it, the figures are listed.",
+            show_default=False,
+            autocompletion=complete("figures"),
         ),
     ] = None,
     run: Annotated[
@@ -47,7 +51,7 @@ def plot(
     where: Where = None,
     as_json: Json = False,
 ) -> None:
-    """Draw one figure of runs as SVG and PNG: curves, attention maps, embeddings in their Fourier planes, masks; or a movie.
+    """Draw one figure of runs as SVG and PNG, such as accuracy, attention-map, embedding or gt-masks; or a movie.
 
     Figures of checkpoints need runs that kept some (`log.keep`). Without arguments, `grokscope plot` lists the figures.
 

@@ -28,6 +28,7 @@ ENDING = ("seed", "status", "epoch", "t_mem", "t_grok", "train", "test")
 """Columns after the settings in which runs differ."""
 DISPENSABLE = ("epoch", "train", "tags")
 """The first columns to go where a terminal is too narrow; then the settings become one column of arms."""
+KIND, STRENGTH = "prior.kind", "prior.beta"
 ARM = "arm"
 LEAST = 12
 """Characters to which names and arms may be shortened."""
@@ -106,6 +107,8 @@ def default_columns(found: Sequence[RunInfo]) -> list[str]:
     named = [key for key in ("name", "tags") if any(getattr(run, key) for run in found)]
     # a run that another program trained has its name among its settings too
     differing = [name for name in arms_of([run.config for run in found if run.config]).columns if name != "name"]
+    if KIND in differing and STRENGTH not in differing:  # a run without a prior has a kind too, which has no effect
+        differing.insert(differing.index(KIND) + 1, STRENGTH)
     return ["run", *named, *differing, *ENDING]
 
 

@@ -14,6 +14,7 @@ from ..helpers import cores
 from .app import Again, Device, Json, Lanes, Quiet, app
 from .claims import Results, print_rows
 from .collecting import Collector, collected
+from .completion import complete
 from .place import On, PlaceSets, parse_fixed_place
 from .printing import to_json
 
@@ -41,7 +42,11 @@ PRICING: dict[Scale, float] = {"full": 0.5, "quick": 0.2}
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Experiments, or patterns such as 'si-*'; without any, they are listed."),
+        typer.Argument(
+            metavar="NAME",
+            help="Experiments, or patterns such as 'si-*'; without any, they are listed.",
+            autocompletion=complete("experiments"),
+        ),
     ] = None,
     full: Annotated[
         bool,

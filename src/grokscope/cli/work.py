@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .app import Again, Device, Json, Lanes, Name, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
+from .completion import complete
 from .place import On, parse_place
 from .printing import to_json
 from .session import command_line, print_stats, stop_here_if_interrupted, train_and_show
@@ -90,12 +91,19 @@ def train(
     ] = None,
     settings: Sets = None,
     task: Annotated[
-        str | None, typer.Option(help="Name of the task; `grokscope list tasks` shows the choices.")
+        str | None,
+        typer.Option(
+            help="Name of the task; `grokscope list tasks` shows the choices.", autocompletion=complete("tasks")
+        ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Name of the model.")] = None,
-    optim: Annotated[str | None, typer.Option(help="Name of the optimizer.")] = None,
-    prior: Annotated[str | None, typer.Option(help="Name of the prior.")] = None,
-    filter: Annotated[str | None, typer.Option(help="Name of the gradient filter.")] = None,
+    model: Annotated[str | None, typer.Option(help="Name of the model.", autocompletion=complete("models"))] = None,
+    optim: Annotated[
+        str | None, typer.Option(help="Name of the optimizer.", autocompletion=complete("optimizers"))
+    ] = None,
+    prior: Annotated[str | None, typer.Option(help="Name of the prior.", autocompletion=complete("priors"))] = None,
+    filter: Annotated[
+        str | None, typer.Option(help="Name of the gradient filter.", autocompletion=complete("filters"))
+    ] = None,
     ticket: Annotated[
         str | None,
         typer.Option(
@@ -107,7 +115,7 @@ def train(
     rate: Annotated[
         float | None, typer.Option(help="Fraction of the weights that the ticket prunes (default: 0.6).")
     ] = None,
-    loss: Annotated[str | None, typer.Option(help="Name of the loss.")] = None,
+    loss: Annotated[str | None, typer.Option(help="Name of the loss.", autocompletion=complete("losses"))] = None,
     seeds: Seeds = "1",
     name: Name = None,
     runs: Runs = Path("runs"),

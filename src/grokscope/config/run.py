@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import ConfigError, StoreError, within
+from ..errors import ConfigError, StoreError, nearest, shown, within
 from ..interventions import Branch, Intervention, interventions
 from ..interventions.base import NoIntervention
 from ..models import Model, models
@@ -35,6 +37,34 @@ SCHEMA = 2
 SEEDS = ("data_seed", "init_seed", "order_seed")
 
 
+def _named_arguments(cls: type[RunConfig]) -> type[RunConfig]:
+    """Refuse an argument that is no setting in one line, where a dataclass would raise a TypeError without a hint."""
+    plain, names = cls.__init__, {f.name for f in dataclasses.fields(cls)}
+
+    @functools.wraps(plain)
+    def init(self: RunConfig, **given: Any) -> None:
+        if unknown := next((name for name in given if name not in names), None):
+            near = get_close_matches(unknown, names, n=1, cutoff=0.8)  # a slip of the pen before another place
+            hint = "" if near else _place_of(unknown, given)
+            raise ConfigError(unknown, f"no such setting. {hint or nearest(unknown, names)}")
+        plain(self, **given)
+
+    setattr(cls, "__init__", init)  # noqa: B010, since mypy allows no assignment to it
+    return cls
+
+
+def _place_of(unknown: str, given: Mapping[str, Any]) -> str:
+    """A hint for the setting of a component that was given without it: that of the kinds that were chosen, or of the defaults."""
+    for name, held in RunConfig.component_fields().items():
+        chosen = given.get(name, {})
+        kind = type(chosen) if isinstance(chosen, Settings) else held.choose(held.table(chosen, name), name)
+        if unknown in {f.name for f in dataclasses.fields(kind)}:
+            of_kind = f'"kind": "{kind.kind}", ' if name in given and kind.kind else ""
+            return f'Did you mean {name}={{{of_kind}"{unknown}": {shown(given[unknown])}}}?'
+    return ""
+
+
+@_named_arguments
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(Settings):
     """One run. The defaults are those of structural inference, Table G.2.
@@ -49,8 +79,8 @@ class RunConfig(Settings):
     """The data: what is to be learnt."""
     model: Model = component(models, Transformer)
     """The network."""
-    loss: str = "cross_entropy"
-    """Name of a loss."""
+    loss: str = setting("cross_entropy", choices=losses)
+    """What is minimised besides the prior."""
     optim: Optimizer = component(optimizers, AdamW)
     """The optimizer."""
     filter: Filter = component(filters, NoFilter)
@@ -84,6 +114,12 @@ class RunConfig(Settings):
     exact: bool = setting(False, since=2)
     """Whether `epochs`, `log` and `stop` are part of the run's id too: it is then never continued to a later epoch, nor shared with
     runs that are evaluated at other epochs. For experiments, whose results must not depend on other runs in a folder."""
+
+    def __post_init__(self) -> None:
+        """Values are converted as those of a file: a run that is written in Python is checked like any other."""
+        super().__post_init__()
+        for name, value in self.conversions().items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def from_toml(cls, file: str | Path, settings: Mapping[str, Any] | None = None) -> RunConfig:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +24,7 @@ from .collect import curves_from
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ..figures import RunCurves
     from ..figures.registry import Draw
 
 
@@ -80,6 +81,10 @@ class DrawnPicture(NamedTuple):
     """What it shows."""
     part: str = ""
     """Of which part of the arms, if not of all."""
+    kind: str = ""
+    """Name of the registered figure; empty if it is none."""
+    curves: Sequence[RunCurves] = ()
+    """What it is drawn from, unless from the results as a whole."""
 
     @property
     def file(self) -> str:
@@ -116,9 +121,9 @@ def drawn_pictures(
                     raise
                 failures[f"{experiment.name}-{name}" + (f" ({part})" if part else "")] = _words(error)
             if figure is not None:
-                yield DrawnPicture(
-                    name, titles[name], figure, f"{caption} {note[0].upper()}{note[1:]}." if note else caption, part
-                )
+                noted = f"{caption} {note[0].upper()}{note[1:]}." if note else caption
+                kind = spec.name if spec else ""
+                yield DrawnPicture(name, titles[name], figure, noted, part, kind, () if of_results else own)
 
 
 def stored_metrics(experiment: Experiment) -> set[str]:

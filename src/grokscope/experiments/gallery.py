@@ -11,7 +11,7 @@ from ..figures import outcomes
 from ..figures.captions import full_caption
 from ..figures.curves import SEED
 from ..pages import environment, figure_data, figure_svg
-from ..report import Picture
+from ..report import Picture, chart_of
 from ..store.results import Results
 from .base import VERDICTS, Experiment
 from .cards import card, counts_table, ledger_row, paper_title
@@ -75,7 +75,7 @@ def gallery(ledger: Ledger, rows: Sequence[dict[str, Any]], command: str) -> str
             verdicts=VERDICTS,
             key=KEY.replace("`", "").replace("*", ""),
             command=command,
-            charts=False,
+            charts=True,
             more_styles=["cards.css"],
             more_scripts=["filter.js"],
         )
@@ -93,6 +93,7 @@ def _pictures(experiment: Experiment, results: Results) -> Iterator[Picture]:
     for drawn in drawn_pictures(experiment, results):
         without_seeds(drawn.figure)
         width, height = map(float, drawn.figure.get_size_inches())
+        chart = chart_of(drawn.kind, drawn.curves, medians=True)
         shown = "; ".join(f"{arm}: {outcome}" for arm, outcome in reached.items() if arm.startswith(drawn.part))
         yield Picture(
             name=f"{experiment.name}-{drawn.file}",
@@ -103,5 +104,6 @@ def _pictures(experiment: Experiment, results: Results) -> Iterator[Picture]:
             height=height,
             svg=figure_svg(drawn.figure),
             data=figure_data(drawn.figure),
+            on_demand=chart[0] if chart else None,
             lazy=True,
         )

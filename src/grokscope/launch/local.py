@@ -18,7 +18,7 @@ import torch
 from ..config import RunConfig, combine
 from ..errors import ConfigError, StoreError
 from ..fleet import Job, Progress, TrainingStats
-from ..limits import check_count
+from ..limits import chosen_seeds
 from ..measures import measures
 from ..ops.blas import numerics
 from ..ops.devices import device_name, resolve_device
@@ -63,10 +63,7 @@ def train(
 
     Ctrl-C saves the runs and returns them with status "stopped"; the same call continues from there.
     """
-    if isinstance(seeds, int):
-        check_count(seeds, "seeds")
-    chosen = range(seeds) if isinstance(seeds, int) else seeds
-    configs = [replace(config, seed=seed) for seed in chosen]
+    configs = [replace(config, seed=seed) for seed in chosen_seeds(seeds)]
     return train_all(configs, device=device, runs=runs, lanes=lanes, progress=progress, track=track)
 
 

@@ -93,15 +93,18 @@ CHARTS = {
 }
 
 
-def chart_of(name: str, runs: Sequence[RunCurves]) -> tuple[Chart, str] | None:
-    """The chart of a figure with its caption; None for figures without one, or without two epochs to draw."""
+def chart_of(name: str, runs: Sequence[RunCurves], *, medians: bool = False) -> tuple[Chart, str] | None:
+    """The chart of a figure with its caption; None for figures without one, or without two epochs to draw.
+
+    medians   leave out bands and phases: for a page with many charts
+    """
     spec = CHARTS.get(name)
     epochs = common_epochs(runs)
     if spec is None or len(epochs) < 2:
         return None
     arms = by_arm(runs)
     looks = _looks(list(arms))
-    few = len(arms) <= MOST_BANDS
+    few = len(arms) <= MOST_BANDS and not medians
     panels = []
     for panel in spec.panels:
         shown = [metric for metric in panel.metrics if recorded(runs, metric.column)]
@@ -121,6 +124,8 @@ def chart_of(name: str, runs: Sequence[RunCurves]) -> tuple[Chart, str] | None:
     seen = {name for strip in strips for name, *_ in strip.phases}
     phases = [(name, colour) for name, colour in zip(PHASES, PHASE_COLOURS, strict=False) if name in seen]
     named = [(arm, look.colour, dashes_of(look)) for arm, look in looks.items()]
+    if not panels:
+        return None
     chart = Chart(x=epochs, panels=panels, arms=named, strips=strips, phases=phases)
     return chart, spec.caption + (" The strips above show the phases of the middle seed of each arm." if strips else "")
 

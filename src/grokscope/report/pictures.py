@@ -55,6 +55,8 @@ class Picture:
     """What to look at in the chart."""
     data: Sequence[Mapping[str, Any]] = ()
     """The numbers that the picture shows, as `figure_data` gives them. Those of a chart are in the page anyway."""
+    on_demand: Chart | None = None
+    """Curves that take the place of the still picture when the reader asks for them: for pages with many pictures."""
     lazy: bool = False
     """Whether a page holds the SVG compressed and unpacks it when it comes into view: for pages with many pictures."""
 
@@ -74,6 +76,11 @@ class Picture:
         return _packed(json.dumps(self.data, separators=(",", ":"), ensure_ascii=False)) if self.data else ""
 
     @property
+    def packed_chart(self) -> str:
+        """The curves that are shown on demand, compressed."""
+        return _packed(json.dumps(self.on_demand.to_dict(), separators=(",", ":"))) if self.on_demand else ""
+
+    @property
     def packed_element(self) -> str:
         """The still picture, compressed."""
         return _packed(self.element)
@@ -83,15 +90,16 @@ class Picture:
         """The still picture as an element of a page."""
         if self.small:
             source = f"data:image/webp;base64,{b64encode(self.small).decode()}"
+            # an animation shrinks to the width of a phone: one that scrolls would be seen in part
             return Markup(f'<img src="{source}" alt="{escape(self.alt)}" {self._size}>')
         drawn = chart_svg(self.chart) if self.chart else slim(self.svg, f"p{crc32(self.name.encode()):x}")
-        size = "" if self.chart else f" {self._size}"
+        size = "" if self.chart else f' {self._size} style="min-width: {round(self.width * NARROWEST)}px"'
         return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(self.alt)}"{size}', 1))
 
     @property
     def _size(self) -> str:
         width, height = (round(side * PIXELS) for side in (self.width, self.height))
-        return f'width="{width}" height="{height}" style="min-width: {round(self.width * NARROWEST)}px"'
+        return f'width="{width}" height="{height}"'
 
 
 def _packed(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ..analysis import DEFAULT, Criterion, Times, find_phases, summarise, times_of_each
-from ..conditions import Arms, arms_of, shown_value
+from ..conditions import Arms, arms_of, effective_settings, shown_value
 from ..config import RunConfig
 from ..config.watched import informative_positions
 from ..errors import ConfigError, StoreError
@@ -178,7 +178,8 @@ def _arms(names: Sequence[str] | None, settings: ReadSettings, by: Sequence[str]
 
 def _with_settings(table: pd.DataFrame, settings: ReadSettings, names: Sequence[str]) -> pd.DataFrame:
     """The table with a column per setting; values that cannot be compared are text."""
-    flat = [flatten(values) for values in settings.values]
+    # as the arms are told apart: a prior without strength has no kind
+    flat = effective_settings([flatten(values) for values in settings.values])
     columns = {name: [_plain(own.get(name)) for own in flat] for name in names}
     if "prior.beta" in columns:  # the strength of a prior that is not there
         columns["prior.beta"] = [value if value is not None else 0.0 for value in columns["prior.beta"]]

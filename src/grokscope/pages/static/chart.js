@@ -34,9 +34,10 @@ function sample(arm) {
 }
 
 class Charts {
-  constructor(figure) {
-    this.data = JSON.parse(figure.querySelector(".chart-data").textContent);
+  constructor(figure, data) {
+    this.data = data;
     this.holder = figure.querySelector(".chart");
+    this.group = figure.id;
     this.title = figure.querySelector("h3, h4").lastChild.textContent.trim();
     this.hidden = new Set();
     this.whole = [this.data.x[0], this.data.x.at(-1)];
@@ -101,7 +102,7 @@ class Charts {
       width: Math.max(place.clientWidth, 120), height: Math.max(place.clientHeight, 80),
       padding: [6 + STRIP * strips.length + (strips.length ? 4 : 0), 14, 0, 0],
       legend: { show: false },
-      cursor: { sync: { key: this.title, setSeries: false, scales: ["x", null] }, drag: { x: true, y: false, setScale: true }, points: { size: 6 }, y: false },
+      cursor: { sync: { key: this.group, setSeries: false, scales: ["x", null] }, drag: { x: true, y: false, setScale: true }, points: { size: 6 }, y: false },
       scales: {
         x: { time: false, distr: 3, range: (_, low, high) => [low, high] },
         y: { distr: panel.log ? 3 : 1, range: (_, low, high) => this.range(panel, low, high) },
@@ -224,6 +225,7 @@ class Charts {
     this.reset = pages.button("Show all epochs", `Show all epochs of ${this.title}`, () => this.zoom(...this.whole));
     this.reset.hidden = true;
     tools.prepend(this.reset);
+    if (figure.dataset.numbers) return; // those of the still picture can be saved already
     tools.append(pages.button("CSV", `Download the data of ${this.title} as CSV`, () => {
       const lines = this.data.panels.flatMap(panel => panel.lines.map(line => ({ ...line, panel: panel.label })));
       const rows = [["panel", "arm", "curve", "seed", "epoch", "value", "lower quartile", "upper quartile"]];
@@ -242,4 +244,28 @@ class Charts {
   }
 }
 
-for (const figure of document.querySelectorAll("figure:has(.chart-data)")) new Charts(figure);
+for (const figure of document.querySelectorAll("figure:has(.chart-data)")) new Charts(figure, JSON.parse(figure.querySelector(".chart-data").textContent));
+
+// On a page with many pictures the still one is there first, and its curves come to life when they are asked for.
+for (const figure of document.querySelectorAll("figure[data-chart]")) {
+  const title = figure.querySelector("h3, h4").lastChild.textContent.trim();
+  const [still, caption] = [figure.querySelector(".picture"), figure.querySelector("figcaption")];
+  const press = pages.button("Interactive", `Interactive curves of ${title}`, async () => {
+    let holder = figure.querySelector(".chart");
+    if (!holder) {
+      const data = JSON.parse(await pages.unpacked(figure.dataset.chart));
+      holder = element("div", "chart");
+      holder.setAttribute("role", "group");
+      holder.setAttribute("aria-label", `${title}, interactive`);
+      still.before(holder);
+      new Charts(figure, data);
+      holder.append(element("p", "label", "A line is the median of the seeds of its arm; two runs or fewer are drawn as they are."));
+      holder.hidden = true;
+    }
+    holder.hidden = !holder.hidden;
+    still.hidden = caption.hidden = !holder.hidden; // the caption is about the still picture
+    press.setAttribute("aria-pressed", String(still.hidden));
+  });
+  press.setAttribute("aria-pressed", "false");
+  figure.querySelector(".tools").prepend(press);
+}

@@ -26,16 +26,17 @@ function nearest(series, box, at) {
   return best;
 }
 
-for (const figure of document.querySelectorAll("figure.picture-of[data-numbers]")) {
-  const holder = figure.querySelector(".picture");
-  let numbers = null;
+// `root` is the page, or a dialog, which lies above it
+function tell(figure, holder, root) {
+  if (!figure.dataset.numbers) return;
   holder.addEventListener("pointermove", async event => {
-    numbers ??= pages.unpacked(figure.dataset.numbers).then(text => JSON.parse(text).filter(one => one.box));
-    const series = await numbers;
+    figure.numbers ??= pages.unpacked(figure.dataset.numbers).then(text => JSON.parse(text).filter(one => one.box));
+    const series = await figure.numbers;
     const picture = holder.querySelector(":scope > svg");
     if (!picture) return;
     const box = picture.getBoundingClientRect();
     const best = nearest(series, box, { x: event.clientX - box.left, y: event.clientY - box.top });
+    if (tip.parentNode !== root) root.append(tip);
     tip.hidden = !best;
     if (!best) return;
     const { one, place } = best;
@@ -46,4 +47,6 @@ for (const figure of document.querySelectorAll("figure.picture-of[data-numbers]"
   });
   holder.addEventListener("pointerleave", () => { tip.hidden = true; });
 }
-addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+for (const figure of document.querySelectorAll("figure.picture-of")) tell(figure, figure.querySelector(".picture"), document.body);
+addEventListener("scroll", () => { tip.hidden = true; }, { passive: true, capture: true });
+pages.tell = tell;

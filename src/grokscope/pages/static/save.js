@@ -30,30 +30,36 @@ function button(text, label, act) {
   return made;
 }
 
-function enlarge(picture, title) {
+// As large as the window allows with everything in it, axes and legend included; from there it grows by + and tells values under the pointer.
+function enlarge(picture, title, figure) {
   const shown = picture.cloneNode(true);
   const dialog = document.createElement("dialog");
   dialog.setAttribute("aria-label", title);
   const frame = document.createElement("div");
   frame.className = "picture";
   frame.tabIndex = 0;
-  const natural = parseFloat(shown.getAttribute("width"));
-  let scale = Math.max(1, (0.94 * innerWidth) / natural);
-  const fit = () => { shown.style.width = `${Math.round(natural * scale)}px`; };
-  const zoom = factor => { scale = Math.min(12, Math.max(0.3, scale * factor)); fit(); };
+  const [width, height] = ["width", "height"].map(side => parseFloat(shown.getAttribute(side)));
+  let scale = 1;
+  const fit = () => { shown.style.width = `${Math.floor(width * scale)}px`; };
+  const whole = () => { scale = Math.min(frame.clientWidth / width, frame.clientHeight / height); fit(); };
+  const zoom = factor => { scale = Math.min(12, Math.max(0.1, scale * factor)); fit(); };
   const bar = document.createElement("div");
   bar.className = "tools";
-  bar.append(button("Close", "Close", () => dialog.close()), button("+", "Larger", () => zoom(1.4)), button("−", "Smaller", () => zoom(1 / 1.4)));
+  bar.append(button("Close", "Close", () => dialog.close()), button("+", "Larger", () => zoom(1.4)),
+    button("−", "Smaller", () => zoom(1 / 1.4)), button("Whole", "Show the whole picture", whole));
+  shown.style.minWidth = "0";
   frame.append(shown);
   dialog.append(bar, frame);
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("keydown", event => {
     if (event.key === "+") zoom(1.4);
     if (event.key === "-") zoom(1 / 1.4);
+    if (event.key === "0") whole();
   });
   document.body.append(dialog);
-  fit();
   dialog.showModal();
+  whole();
+  pages.tell(figure, frame, dialog);
 }
 
 // Many pictures are packed: each is unpacked soon after the page has loaded and put in place when it comes near the window.
@@ -98,7 +104,7 @@ for (const figure of document.querySelectorAll("figure.picture-of")) {
   const name = figure.id.replace(/^picture-/, "").replace(/[^\w-]+/g, "-");
   const tools = figure.querySelector(".tools");
   const moving = figure.querySelector(".picture > img");
-  if (!figure.querySelector(".chart")) tools.append(button("Enlarge", `Enlarge ${title}`, async () => enlarge(await drawn(figure), title)));
+  if (!figure.querySelector(".chart")) tools.append(button("Enlarge", `Enlarge ${title}`, async () => enlarge(await drawn(figure), title, figure)));
   if (!moving) {
     tools.append(button("SVG", `Download ${title} as SVG`, async () => {
       save(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(await drawn(figure)));
