@@ -26,8 +26,10 @@ from .conditions import Arms, arms_of
 from .errors import ConfigError, nearest
 from .figures import FigureSpec, RunCurves, figures
 from .figures.curves import overlay_panels
-from .figures.data import need
-from .figures.style import styled, to_png
+from .figures.data import need, same_looks_of
+from .figures.meanings import meanings_by_settings
+from .figures.style import same_looks, styled, to_png
+from .settings import flatten
 from .store import RunInfo, list_runs
 
 if TYPE_CHECKING:
@@ -82,7 +84,8 @@ def figure(name: str, runs: Runs, *, by: str | Sequence[str] = (), criterion: Cr
     data = curves_of(runs, by=by, criterion=criterion)
     if missing := spec.missing(data):
         raise ConfigError("figure", f"{name!r} needs {', '.join(missing)}, which no run recorded after epoch 0")
-    return _shown(spec.draw_page(data, _medians(data)))
+    with same_looks_of(data):
+        return _shown(spec.draw_page(data, _medians(data)))
 
 
 def _of_checkpoints(spec: FigureSpec, runs: Runs, by: str | Sequence[str]) -> Figure:
@@ -99,9 +102,11 @@ def _of_checkpoints(spec: FigureSpec, runs: Runs, by: str | Sequence[str]) -> Fi
     from .store.results import Results
 
     stored = _stored(runs)
-    arms = arms_of(read_settings(stored).values, [by] if isinstance(by, str) else list(by))
+    settings = read_settings(stored).values
+    arms = arms_of(settings, [by] if isinstance(by, str) else list(by))
     table, thinned = run_rows(stored, arms.names)
-    return spec.draw(Results({}, table, thinned, probe_tables(spec.needs, stored, arms.names)))
+    with same_looks(list(arms.settings), meanings_by_settings(arms.names, [flatten(own) for own in settings])):
+        return spec.draw(Results({}, table, thinned, probe_tables(spec.needs, stored, arms.names)))
 
 
 def metric(
@@ -121,7 +126,8 @@ def metric(
     if column not in known:
         raise ConfigError("column", f"no run has a column {column!r}. {nearest(column, known)}")
     need(data, column)
-    return _shown(_metric(data, column, log))
+    with same_looks_of(data):
+        return _shown(_metric(data, column, log))
 
 
 @styled
@@ -171,6 +177,7 @@ def _of_table(table: pd.DataFrame, by: Sequence[str], criterion: Criterion) -> l
         )
     parts = [own for _, own in table.groupby("run", sort=False)] if "run" in table else [table]
     arms = _arms_in(parts, by)
+    meanings = meanings_by_settings(arms.names, [_settings(own, ()) for own in parts])
     found = []
     for place in arms.order():
         own, arm = parts[place], arms.names[place]
@@ -187,6 +194,7 @@ def _of_table(table: pd.DataFrame, by: Sequence[str], criterion: Criterion) -> l
                 t_grok=phases.t_grok if phases else None,
                 criterion=criterion.describe(),
                 status=str(metrics["status"].iloc[0]) if "status" in metrics else "",
+                meaning=meanings.get(arm, ""),
             )
         )
     return found

@@ -20,6 +20,7 @@ from ..store.results import Results
 from . import diverged
 from .base import Experiment
 from .collect import curves_from
+from .looks import looks_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,7 +111,8 @@ def drawn_pictures(
         for part, own in data.items():
             figure = None
             try:
-                figure = _drawn(draw, own, f"{experiment.name}: picture {name}", note) if own else None
+                with looks_of(experiment, results):
+                    figure = _drawn(draw, own, f"{experiment.name}: picture {name}", note) if own else None
             except Exception as error:
                 if failures is None:
                     raise

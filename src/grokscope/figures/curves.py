@@ -18,7 +18,7 @@ from .data import RunCurves, by_arm, middle, together
 from .facets import Facet, facets
 from .panels import MOST_LINES, Panels, legend, legend_beside, log_values, panels, short_number, wrapped
 from .sequences import common_name, values
-from .style import NEUTRAL, PAGE_WIDTH, SMALL, Look, arm_looks, sequential_colours
+from .style import NEUTRAL, PAGE_WIDTH, SMALL, Look, arm_looks
 
 Spread = Literal["seeds", "half", "none"]
 MOST_BANDS = 4
@@ -141,7 +141,7 @@ def name_arms(figure: Figure, axes: Panels, runs: Sequence[RunCurves], parts: Se
             barred = True
             column = axes[:, place]
             shown = list(column) if len(parts) == 1 else [column[-1]]
-            _sequence_bar(figure, shown, part.sequence, beside=len(parts) == 1)
+            _sequence_bar(figure, shown, {name: own[name] for name in part.sequence}, beside=len(parts) == 1)
             own = {name: look for name, look in own.items() if name not in part.sequence}
         if len(parts) == 1 or len(part.arms) > 1:
             looks |= {part.label(name): look for name, look in own.items() if part.label(name) not in looks}
@@ -154,9 +154,9 @@ def name_arms(figure: Figure, axes: Panels, runs: Sequence[RunCurves], parts: Se
         (legend_beside if len(parts) == 1 and not barred else legend)(figure, entries)
 
 
-def _sequence_bar(figure: Figure, axes: Sequence[Axes], group: Sequence[str], *, beside: bool) -> None:
+def _sequence_bar(figure: Figure, axes: Sequence[Axes], looks: Mapping[str, Look], *, beside: bool) -> None:
     """A colour bar with a step for each arm of a sequence."""
-    colours = sequential_colours(len(group))
+    group, colours = list(looks), [look.colour for look in looks.values()]
     steps = ScalarMappable(BoundaryNorm(np.arange(len(group) + 1), len(group)), ListedColormap(colours))
     bar = figure.colorbar(steps, ax=axes, pad=0.02, fraction=0.05, location="right" if beside else "bottom", aspect=30)
     bar.set_ticks(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError
+from .style import same_looks
 
 if TYPE_CHECKING:
     from ..store.results import Results
@@ -43,6 +45,8 @@ class RunCurves:
     """done, grokked, diverged, stopped or running; empty where that is not known. Only a run that is done "never" grokked."""
     positions: Sequence[str] = ()
     """Names of the positions of a sequence, query last, e.g. a, b, distractor 1, =."""
+    meaning: str = ""
+    """Of `MEANINGS`: what the settings of its arm tell, where the name of the arm may not."""
     informative: Sequence[int] = ()
     """Which of `positions` the label depends on; empty where that differs between examples."""
 
@@ -78,6 +82,11 @@ def by_arm(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
     for run in runs:
         arms.setdefault(run.arm, []).append(run)
     return arms
+
+
+def same_looks_of(runs: Sequence[RunCurves]) -> AbstractContextManager[None]:
+    """All that is drawn within shows an arm in one colour."""
+    return same_looks(list(by_arm(runs)), {run.arm: run.meaning for run in runs if run.meaning})
 
 
 def recorded(runs: Sequence[RunCurves], column: str) -> bool:

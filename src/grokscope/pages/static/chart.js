@@ -205,7 +205,7 @@ class Charts {
         const text = panel.percent ? `${+(100 * line.y[index]).toFixed(1)} %` : short(line.y[index]);
         return `${line.kind || panel.label}${line.seed === undefined ? "" : ` (seed ${line.seed})`} ${text}`;
       }));
-      if (values.length) words.push(element("span", "", swatch("i", arm.colour), `${arm.name}: ${values.join(", ")}`));
+      if (values.length) words.push(element("span", "", sample(arm), `${arm.name}: ${values.join(", ")}`));
     }
     this.readout.replaceChildren(...words.map(word => { if (word.textContent.length > 40) word.style.whiteSpace = "normal"; return word; }));
   }
