@@ -26,7 +26,7 @@ from .conditions import Arms, arms_of
 from .errors import ConfigError, nearest
 from .figures import FigureSpec, RunCurves, figures
 from .figures.curves import overlay_panels
-from .figures.data import need, same_looks_of
+from .figures.data import need, same_looks_of, short_position
 from .figures.meanings import meanings_by_settings
 from .figures.style import same_looks, styled, to_png
 from .settings import flatten
@@ -106,7 +106,22 @@ def _of_checkpoints(spec: FigureSpec, runs: Runs, by: str | Sequence[str]) -> Fi
     arms = arms_of(settings, [by] if isinstance(by, str) else list(by))
     table, thinned = run_rows(stored, arms.names)
     with same_looks(list(arms.settings), meanings_by_settings(arms.names, [flatten(own) for own in settings])):
-        return spec.draw(Results({}, table, thinned, probe_tables(spec.needs, stored, arms.names)))
+        found = {name: _named(own, stored) for name, own in probe_tables(spec.needs, stored, arms.names).items()}
+        return spec.draw(Results({}, table, thinned, found))
+
+
+def _named(table: pd.DataFrame, runs: Sequence[RunInfo]) -> pd.DataFrame:
+    """A table with a row per position, with what the positions are called, where that is known."""
+    from .report.settings import position_names, read_settings
+
+    if "position" not in table:
+        return table
+    configs = dict(zip((run.id for run in runs), read_settings(runs).configs, strict=True))
+    names = {run: position_names(config)[0] for run, config in configs.items() if config}
+    if not all(names.get(run) for run in table["run"].unique()):
+        return table
+    called = [short_position(names[run][at]) for run, at in zip(table["run"], table["position"], strict=True)]
+    return table.assign(name=called)
 
 
 def metric(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..store.results import Results
 
 Values = NDArray[np.float64]
+FRACTIONS = (-0.02, 1.03)
+"""Limits of an axis of accuracies, on which curves at 0 and 1 can be seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +100,11 @@ def need(runs: Sequence[RunCurves], column: str) -> None:
     """Raise ConfigError for an empty figure."""
     if runs and not recorded(runs, column):
         raise ConfigError("metric", f"no run has a number for {column} after epoch 0")
+
+
+def short_position(name: str) -> str:
+    """What a position is called on an axis: a, b and = as they are, · for distractors."""
+    return name if len(name) < 4 else "·"
 
 
 def probed(results: Results, name: str) -> pd.DataFrame:
