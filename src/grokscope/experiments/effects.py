@@ -36,7 +36,7 @@ class EffectAxis(NamedTuple):
 
 
 def effect_axis(effects: Sequence[Mapping[str, Any]], asked: Sequence[Range] = ()) -> EffectAxis | None:
-    """A scale on which all of them fit, with the line of no effect and the ranges that are asked for (of wide ones the nearer ends);
+    """A scale on which all of them fit, with the line of no effect and the ranges asked for (of wide ones the nearer ends);
     None where nothing is known. The effects have one name."""
     if not effects:
         return None

@@ -92,10 +92,11 @@ def linear_epochs(ax: Axes, last: float, first: float = 0.0) -> None:
 
 
 def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
-    """The first epoch a log axis can show, and the last of all runs (further right where they are one and the same)."""
+    """The first epoch a log axis can show, and the last of all runs; room on both sides where they are nearly the same."""
     epochs = [run.series("epoch")[0] for run in runs]
     first = min((float(e.min()) for e in epochs if e.size), default=1.0)
-    return first, max(max((float(e.max()) for e in epochs if e.size), default=10.0), 2 * first)
+    last = max((float(e.max()) for e in epochs if e.size), default=10.0)
+    return (first, last) if last >= 1.5 * first else (first / 2, 2 * last)
 
 
 def log_values(ax: Axes) -> None:
