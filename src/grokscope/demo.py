@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .analysis import DEFAULT, runs_of, verdict_in_words
-from .config import RunConfig
+from .config import Log, RunConfig
 from .errors import ConfigError
 from .figures.movie import DOTS, animated, frames, save_movie
 from .models.transformer import Transformer
@@ -28,6 +28,7 @@ BASE = RunConfig(
     model=Transformer(d=48, d_mlp=192),
     optim=AdamW(lr=1e-2),
     epochs=1500,
+    log=Log(dense=True),  # else memorisation would be three points: 25, 50, 75
 )
 
 KEEP = 25

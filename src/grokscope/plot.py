@@ -28,8 +28,10 @@ from .conditions import Arms, arms_of
 from .errors import ConfigError, nearest
 from .figures import FigureSpec, RunCurves, figures
 from .figures.curves import overlay_panels
-from .figures.data import need
-from .figures.style import styled, to_png
+from .figures.data import need, same_looks_of, short_position
+from .figures.meanings import meanings_by_settings
+from .figures.style import same_looks, styled, to_png
+from .settings import flatten
 from .store import RunInfo, list_runs
 
 if TYPE_CHECKING:
@@ -84,7 +86,8 @@ def figure(name: str, runs: Runs, *, by: str | Sequence[str] = (), criterion: Cr
     data = curves_of(runs, by=by, criterion=criterion)
     if missing := spec.missing(data):
         raise ConfigError("figure", f"{name!r} needs {', '.join(missing)}, which no run recorded after epoch 0")
-    return _shown(spec.draw_page(data, _medians(data)))
+    with same_looks_of(data):
+        return _shown(spec.draw_page(data, _medians(data)))
 
 
 def _of_checkpoints(spec: FigureSpec, runs: Runs, by: str | Sequence[str]) -> Figure:
@@ -101,14 +104,17 @@ def _of_checkpoints(spec: FigureSpec, runs: Runs, by: str | Sequence[str]) -> Fi
     from .store.results import Results
 
     stored = _stored(runs)
-    arms = arms_of(read_settings(stored).values, [by] if isinstance(by, str) else list(by))
+    settings = read_settings(stored).values
+    arms = arms_of(settings, [by] if isinstance(by, str) else list(by))
     table, thinned = run_rows(stored, arms.names)
     probed = probe_tables(spec.needs, stored, arms.names)
     if empty := next((name for name, found in probed.items() if found.empty), None):
         raise ConfigError(
             "figure", f"{spec.name!r} needs what probe {empty} finds, and in these runs it finds nothing{_why(empty)}"
         )
-    return spec.draw(Results({}, table, thinned, probed))
+    with same_looks(list(arms.settings), meanings_by_settings(arms.names, [flatten(own) for own in settings])):
+        found = {name: _named(own, stored) for name, own in probed.items()}
+        return spec.draw(Results({}, table, thinned, found))
 
 
 def _why(probe: str) -> str:
@@ -117,6 +123,20 @@ def _why(probe: str) -> str:
 
     said = re.search(r"No rows (for [^.]+)\.", " ".join((inspect.getdoc(probes.get(probe)) or "").split()))
     return f", as {said[1]}" if said else ""
+
+
+def _named(table: pd.DataFrame, runs: Sequence[RunInfo]) -> pd.DataFrame:
+    """A table with a row per position, with what the positions are called, where that is known."""
+    from .report.settings import position_names, read_settings
+
+    if "position" not in table:
+        return table
+    configs = dict(zip((run.id for run in runs), read_settings(runs).configs, strict=True))
+    names = {run: position_names(config)[0] for run, config in configs.items() if config}
+    if not all(names.get(run) for run in table["run"].unique()):
+        return table
+    called = [short_position(names[run][at]) for run, at in zip(table["run"], table["position"], strict=True)]
+    return table.assign(name=called)
 
 
 def metric(
@@ -136,7 +156,8 @@ def metric(
     if column not in known:
         raise ConfigError("column", f"no run has a column {column!r}. {nearest(column, known)}")
     need(data, column)
-    return _shown(_metric(data, column, log))
+    with same_looks_of(data):
+        return _shown(_metric(data, column, log))
 
 
 @styled
@@ -186,6 +207,7 @@ def _of_table(table: pd.DataFrame, by: Sequence[str], criterion: Criterion) -> l
         )
     parts = [own for _, own in table.groupby("run", sort=False)] if "run" in table else [table]
     arms = _arms_in(parts, by)
+    meanings = meanings_by_settings(arms.names, [_settings(own, ()) for own in parts])
     found = []
     for place in arms.order():
         own, arm = parts[place], arms.names[place]
@@ -202,6 +224,7 @@ def _of_table(table: pd.DataFrame, by: Sequence[str], criterion: Criterion) -> l
                 t_grok=phases.t_grok if phases else None,
                 criterion=criterion.describe(),
                 status=str(metrics["status"].iloc[0]) if "status" in metrics else "",
+                meaning=meanings.get(arm, ""),
             )
         )
     return found

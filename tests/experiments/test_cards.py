@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
 
-from grokscope.experiments.base import VERDICTS
+from grokscope.experiments.base import VERDICTS, all_experiments
 from grokscope.experiments.cards import MARKS, SHOWN, WORDS, card
+from grokscope.experiments.column_words import in_words
 from grokscope.experiments.effects import WIDTH, axis_ticks, effect_axis, effect_svg
 
 
@@ -172,3 +174,29 @@ def test_ticks_stand_under_the_last_case_of_each_scale():
     html = card(row(cases=[case("x"), case("y", effects=[], measured="nothing"), case("z")]))
     assert html.count('class="axis"') == 1 and html.index('class="axis"') > html.index(">z<")
     assert "time ratio (95 % interval)" in html
+
+
+def test_columns_are_named_in_words():
+    named = case(effects=[effect("mean of best_test_accuracy")], asked=(0.0, 0.05))
+    html = card(row(cases=[named]))
+    assert "mean of best test accuracy (95 % interval)" in html and "best_test_accuracy" not in html
+    epochs = [case(name, effects=[effect(f"mean of accuracy_{at}")]) for name, at in (("a", 600), ("b", 2000))]
+    html = card(row(cases=epochs))
+    assert "mean of test accuracy (95 % interval)" in html
+    assert "mean of test accuracy after 600 epochs" in html and "after 2,000 epochs" in html
+
+
+def test_no_column_of_a_rule_keeps_its_underscores():
+    """But those of symbols such as t_mem."""
+    for experiment in all_experiments().values():
+        for claim in experiment.claims:
+            for name in re.findall(r"column='(\w+)'", repr(claim.rule)):
+                assert not re.search(r"[a-z]{2}_", in_words(f"mean of {name}")), name
+    assert in_words("median of τ_grok = t_gen/t_mem") == "median of τ_grok = t_gen/t_mem"
+
+
+def test_the_range_that_is_asked_for_is_drawn_whole_where_there_is_room():
+    effects = [effect("exponent", value, value - 0.05, value + 0.05) for value in (0.1, 0.7)]
+    axis = effect_axis(effects, [(0.75, 1.25)])
+    assert axis.low < 0.05 and axis.high > 1.25
+    assert 'class="asked"' in effect_svg(effects[0], axis, (0.75, 1.25))

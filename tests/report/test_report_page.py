@@ -138,7 +138,7 @@ def test_text_is_shown_not_obeyed(page):
     assert "<script>alert" not in html
     reader = Reader(html)
     assert len(reader.of("script")) == 2
-    assert evil in {drawn["aria-label"] for drawn in reader.of("svg")}
+    assert evil in {drawn.get("aria-label") for drawn in reader.of("svg")}
     # title 2 (tab and headline), lead 1, verdict 1, what 1, arm 2, setting 3, picture 3 (contents, heading, caption), run 3,
     # command 1, version 2
     assert reader.text.count(evil) == 19
@@ -151,14 +151,21 @@ def test_readable_on_a_phone_and_in_the_dark(page):
     assert "prefers-color-scheme: dark" in html
     tables = re.findall(r'<div class="scroll"[^>]*>\s*<table', html)
     assert len(tables) == len(reader.of("table")) == 2
-    (drawn,) = reader.of("svg")
+    (drawn,) = [own for own in reader.of("svg") if own.get("class") != "swatch"]
     assert (drawn["role"], drawn["aria-label"]) == ("img", "A line.")
     assert (drawn["width"], drawn["height"]) == ("875", "250")
 
 
 def test_arms_wear_the_colours_of_the_pictures(page):
-    swatches = [attributes["style"] for attributes in Reader(render(page)).of("span")]
-    assert swatches == ["background: #0072B2", "background: #009E73"]
+    swatches = [attributes["stroke"] for attributes in Reader(render(page)).of("path")]
+    assert swatches[:2] == ["#0072B2", "#009E73"]
+
+
+def test_arms_that_share_a_colour_have_swatches_with_dashes(page):
+    arms = (("decay = 0.1, no prior", ""), ("decay = 1, no prior", ""), ("oracle", ""))
+    swatches = Reader(render(replace(page, arms=arms))).of("path")[:3]
+    assert [own["stroke"] for own in swatches] == ["#0072B2", "#0072B2", "#009E73"]
+    assert [own["stroke-dasharray"] for own in swatches] == ["none", "8 3.0", "none"]
 
 
 def test_a_page_with_nothing_but_a_command():

@@ -16,6 +16,7 @@ from jinja2 import Template
 
 from ..pages import environment
 from .base import PAPERS, VERDICTS
+from .column_words import in_words
 from .effects import axis_svg, effect_axis, effect_svg
 from .ledger import decided
 
@@ -94,14 +95,16 @@ def _by_name(cases: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
 
 def _kind(effect: Mapping[str, Any]) -> str:
     """What effects of one scale have in common: their name, without the epoch of an accuracy."""
-    return re.sub(r"accuracy_\d+$", "accuracy", effect["name"])
+    return re.sub(r"\baccuracy_\d+$", "test accuracy", effect["name"])
 
 
 def _table(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The cases of one table, with ticks under the last of each scale, and the effect that they have in common, if any."""
     kinds = {case["kind"]: number for number, case in enumerate(cases) if case["kind"]}
     rows = [{**case, "axis": case["axis"] if kinds.get(case["kind"]) == at else ""} for at, case in enumerate(cases)]
-    return {"cases": rows, "effect": next(iter(kinds)) if len(kinds) == 1 else ""}
+    names = {case["effect"] for case in cases if case["kind"]}
+    common = names.pop() if len(names) == 1 else in_words(next(iter(kinds))) if len(kinds) == 1 else ""
+    return {"cases": rows, "effect": common}
 
 
 def _found(row: Mapping[str, Any]) -> str:
@@ -118,7 +121,10 @@ def _notes(row: Mapping[str, Any]) -> list[str]:
     notes = []
     for case in row["cases"]:
         name = "" if not case["name"] or case["measured"].startswith(f"{case['name']}: ") else f"{case['name']}: "
-        parts = [*(effect["text"] for effect in case["effects"][1:]), case["measured"] if case["effects"] else ""]
+        parts = [
+            *(in_words(effect["text"]) for effect in case["effects"][1:]),
+            case["measured"] if case["effects"] else "",
+        ]
         if simulated := case["simulated"]:
             power = f"power {100 * simulated['power']:.0f} % at {simulated['at']} (simulated)"
             parts.append(f"size {100 * simulated['size']:.1f} %, {power}")
@@ -140,7 +146,7 @@ def _case(case: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
         "slug": case["verdict"].replace(" ", "-"),
         "text": "" if first else case["blocked"] or case["measured"],
         "value": first["numbers"] if first else "",
-        "effect": first["name"] if first else "",
+        "effect": in_words(first["name"]) if first else "",
         "of": first["of"] if first else "",
         "picture": effect_svg(first, axis, case["asked"]) if first and axis and known else "",
         "axis": axis_svg(axis) if axis and known else "",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from ..store.results import Results
 from . import diverged
 from .base import Experiment
 from .collect import curves_from
+from .looks import looks_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,7 +115,8 @@ def drawn_pictures(
         for part, own in data.items():
             figure = None
             try:
-                figure = _drawn(draw, own, f"{experiment.name}: picture {name}", note) if own else None
+                with looks_of(experiment, results):
+                    figure = _drawn(draw, own, f"{experiment.name}: picture {name}", note) if own else None
             except Exception as error:
                 if failures is None:
                     raise
@@ -137,13 +138,22 @@ def _spec(picture: str | Draw) -> FigureSpec | None:
 
 
 def _titles(experiment: Experiment) -> dict[str, str]:
-    """The title of each picture: of its figure, with its own name where several of the experiment have the same; its own name if
-    the figure is not registered."""
-    own = {name: name.replace("-", " ") for name in experiment.pictures}
+    """The title of each picture: of its figure, with what its own name says beyond that of others where several of the experiment
+    have the same; its own name if the figure is not registered."""
     specs = {name: _spec(picture) for name, picture in experiment.pictures.items()}
-    titles = {name: spec.title if spec else own[name].capitalize() for name, spec in specs.items()}
-    shared = Counter(titles.values())
-    return {name: f"{title}: {own[name]}" if shared[title] > 1 else title for name, title in titles.items()}
+    titles = {name: spec.title if spec else _in_words(name).capitalize() for name, spec in specs.items()}
+    found = {}
+    for name, title in titles.items():
+        alike = [other for other in titles if titles[other] == title]
+        first = min(alike, key=len)
+        more = name.removeprefix(first).strip("-") if all(other.startswith(first) for other in alike) else name
+        found[name] = f"{title}: {_in_words(more)}" if len(alike) > 1 and more else title
+    return found
+
+
+def _in_words(name: str) -> str:
+    """ratio-with-rms-norm → ratio with RMS norm"""
+    return " ".join({"rms": "RMS"}.get(word, word) for word in name.split("-"))
 
 
 def _drawn(draw: Callable[[Any], Figure], data: Any, name: str, note: str) -> Figure | None:

@@ -36,8 +36,8 @@ class EffectAxis(NamedTuple):
 
 
 def effect_axis(effects: Sequence[Mapping[str, Any]], asked: Sequence[Range] = ()) -> EffectAxis | None:
-    """A scale on which all of them fit, with the line of no effect and the nearer ends of the ranges that are asked for; None where
-    nothing is known. The effects have one name."""
+    """A scale on which all of them fit, with the line of no effect and the ranges asked for (of wide ones the nearer ends);
+    None where nothing is known. The effects have one name."""
     if not effects:
         return None
     name = effects[0]["name"]
@@ -48,7 +48,12 @@ def effect_axis(effects: Sequence[Mapping[str, Any]], asked: Sequence[Range] = (
     ]
     if known:
         centre = sorted(known)[len(known) // 2]
-        known += [min((end for end in own if end > 0 or not log), key=lambda end: abs(end - centre)) for own in asked]
+        spread = max(known) - min(known)
+        for own in asked:
+            if not log and own[1] - own[0] <= spread:  # it takes no more room than the effects do
+                known += own
+            else:
+                known.append(min((end for end in own if end > 0 or not log), key=lambda end: abs(end - centre)))
     none = 1.0 if ratio else 0.0 if DIFFERENCES.search(name) else None
     known += [none] if none is not None else []
     if len(known) < 2:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .curves import draw_seeds, overlay_panels
-from .data import RunCurves, by_arm, middle, need, recorded
+from .data import FRACTIONS, RunCurves, by_arm, middle, need, recorded
 from .panels import arm_handle, legend, log_values, outcome, panels, subtitle
 from .phases import mark_time, phase_entries, phase_names, shade_phases, time_entries
 from .registry import figures
@@ -40,7 +41,7 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     names, colours = phase_names(runs), arm_colours(list(arms))
     divergence = recorded(runs, "D")
     figure, axes = panels(runs, {"accuracy (fraction)": 1.55} | ({D_LABEL: 1.15} if divergence else {}))
-    axes[0, 0].set_ylim(-0.02, 1.03)
+    axes[0, 0].set_ylim(*FRACTIONS)
     for arm, (name, members) in enumerate(arms.items()):
         above = axes[0, arm]
         draw_seeds(above, members, "train_accuracy", TRAIN_COLOUR, "train", ls=TRAIN_DASHES, lw=1.2)
@@ -48,10 +49,7 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
         subtitle(above, outcome(members))
         if divergence:
             draw_seeds(axes[1, arm], members, "D", colours[name], "D")
-            if _always_zero(members):  # frozen attention, which a log axis cannot show
-                axes[1, arm].text(
-                    0.5, 0.5, "D = 0 throughout", transform=axes[1, arm].transAxes, size=SMALL, ha="center"
-                )
+            _say_zero(axes[1, arm], members)
         for row, ax in enumerate(axes[:, arm]):
             shade_phases(ax, middle(members), strip=row == 0)
             mark_time(ax, members, "branched")
@@ -68,10 +66,28 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     return figure
 
 
-def _always_zero(runs: Sequence[RunCurves]) -> bool:
-    values = np.concatenate([run.series("D")[1] for run in runs])
-    known = values[np.isfinite(values)]
-    return bool(known.size and (known <= 0).all())
+def _say_zero(ax: Axes, runs: Sequence[RunCurves]) -> None:
+    """Attention that is frozen or clamped to the oracle has D = 0, which a log axis cannot show."""
+    since = [start for run in runs if (start := _zero_since(run)) is not None]
+    if not since or len(since) < len(runs) / 2:
+        return
+    if max(since) == 0:
+        ax.text(0.5, 0.5, "D = 0 throughout", transform=ax.transAxes, size=SMALL, ha="center")
+        return
+    start = float(ax.transAxes.inverted().transform(ax.transData.transform((np.median(since), 1)))[0])
+    before = start > 0.6  # there is more room to the left
+    across, side = (start - 0.03, "right") if before else (start + 0.03, "left")
+    ax.text(across, 0.08, "then\nD = 0", transform=ax.transAxes, size=SMALL, ha=side)
+
+
+def _zero_since(run: RunCurves) -> float | None:
+    """The first epoch from which on D is 0; 0 where it always is, None where it is not at the end."""
+    epochs, values = run.series("D")
+    epochs, values = epochs[np.isfinite(values)], values[np.isfinite(values)]
+    if not values.size or values[-1] > 0:
+        return None
+    above = np.flatnonzero(values > 0)
+    return float(epochs[above[-1] + 1]) if above.size else 0.0
 
 
 @figures.register(
@@ -82,9 +98,5 @@ def accuracy_overlay(runs: Sequence[RunCurves]) -> Figure:
     need(runs, "test_accuracy")
     rows = {"train_accuracy": "training\naccuracy", "test_accuracy": "test accuracy\n(fraction)"}
     rows |= {"D": D_LABEL.replace(" (", "\n(")} if recorded(runs, "D") else {}
-    figure, axes = overlay_panels(runs, rows, heights=(0.9, 1.5, 1.3)[: len(rows)])
-    for ax in axes[:2, 0]:
-        ax.set_ylim(-0.02, 1.03)
-    if "D" in rows:
-        log_values(axes[2, 0])
-    return figure
+    limits = dict.fromkeys(("train_accuracy", "test_accuracy"), FRACTIONS)
+    return overlay_panels(runs, rows, heights=(0.9, 1.5, 1.3)[: len(rows)], log=("D",), limits=limits)[0]

@@ -43,6 +43,8 @@ def attention_mass(runs: Sequence[RunCurves]) -> Figure:
         ax = axes[0, arm]
         layers = _layers(middle(members))
         epochs, masses = _mean_masses(members, [position for *_, position in layers])
+        if epochs.size == 1:  # one evaluation is a bar
+            epochs, masses = epochs * np.array([0.9, 1.1]), np.repeat(masses, 2, axis=1)
         if epochs.size:
             ax.stackplot(epochs, masses, colors=[colour for _, colour, _ in layers], edgecolor="white", lw=0.4)
         mark_time(ax, members, "t_grok")

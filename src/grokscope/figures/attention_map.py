@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_ARMS = 4
 """Arms side by side."""
+MOST_NAMES = 8
+"""Positions that are called by their names."""
 COLOURS = "Blues"
 
 
@@ -29,7 +31,7 @@ COLOURS = "Blues"
 def attention_map(results: Results) -> Figure:
     """One row per head, one column per arm: attention of the query on each position over epochs, mean over test examples.
 
-    Of the run with the lowest seed, at its checkpoints.
+    Of the run with the lowest seed, at its checkpoints. The table may have a column `name`: what a position is called.
     """
     table = probed(results, "attention-map")
     arms = list(dict.fromkeys(table["arm"]))[:MOST_ARMS]
@@ -65,6 +67,9 @@ def _draw(ax: Axes, own: pd.DataFrame) -> QuadMesh:
     )
     log_epochs(ax, borders[0], borders[-1])
     ax.set_ylim(len(grid) - 0.5, -0.5)
-    ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+    if "name" in own and len(grid) <= MOST_NAMES:
+        ax.set_yticks(range(len(grid)), own.drop_duplicates("position").sort_values("position")["name"])
+    else:
+        ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
     ax.grid(visible=False)
     return mesh

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -18,14 +18,19 @@ from .data import RunCurves, by_arm, middle, together
 from .facets import Facet, facets
 from .panels import MOST_LINES, Panels, legend, legend_beside, log_values, panels, short_number, wrapped
 from .sequences import common_name, values
-from .style import NEUTRAL, PAGE_WIDTH, SMALL, Look, arm_looks, sequential_colours
+from .style import NEUTRAL, PAGE_WIDTH, SMALL, Look, arm_looks
 
 Spread = Literal["seeds", "half", "none"]
 MOST_BANDS = 4
 """With more arms than this in one panel only their medians are drawn."""
 MOST_NAMED = 5
 """A sequence of more arms has a colour bar instead of legend entries."""
+MOST_LABELLED = 3
+"""Most arms that are named at the ends of their lines in one of several rows of panels."""
+OTHER_ARMS = "#BDBDBD"
+"""Curves of other arms in the panel of one, for comparison."""
 HALF = "middle half of seeds"
+END = "name at the end of a line"
 SEED, MEDIAN = "seed", "median of seeds"
 """Group ids of the thin line of a seed, and the ends of those of medians and bands (`HALF`), by which pages know what is drawn."""
 
@@ -50,7 +55,9 @@ def draw_seeds(
     epochs, found = together(runs, column)
     if len(found) <= 2:
         for count, run in enumerate(runs):
-            ax.plot(*run.series(column), color=colour, zorder=2, label=label if count == 0 else None, **line)
+            epochs, own = run.series(column)
+            lone: dict[str, Any] = {"marker": "o", "ms": 4} if np.isfinite(own).sum() == 1 else {}  # a point is no line
+            ax.plot(epochs, own, color=colour, zorder=2, label=label if count == 0 else None, **{**lone, **line})
         return
     if spread == "seeds":
         for run in runs if len(runs) <= MOST_LINES else ():
@@ -58,14 +65,27 @@ def draw_seeds(
     if spread != "none":
         half = np.percentile(found, [25, 75], axis=0)
         ax.fill_between(epochs, *half, color=colour, alpha=0.2, lw=0, zorder=1.5, gid=f"{label}, {HALF}")
-    ax.plot(epochs, np.median(found, axis=0), color=colour, label=label, zorder=3, gid=f"{label}, {MEDIAN}", **line)
+    lone = {"marker": "o", "ms": 4} if len(epochs) == 1 else {}
+    how: dict[str, Any] = {"color": colour, "label": label, "zorder": 3, "gid": f"{label}, {MEDIAN}", **lone, **line}
+    ax.plot(epochs, np.median(found, axis=0), **how)
 
 
-def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, looks: Mapping[str, Look], **line: Any) -> None:
+def overlay(
+    ax: Axes,
+    runs: Sequence[RunCurves],
+    column: str,
+    looks: Mapping[str, Look],
+    *,
+    spread: Spread | None = None,
+    **line: Any,
+) -> None:
     """One metric of several arms in one panel; a dot on the line of each arm where its middle run grokked
-    (none on training curves, which have no part in it)."""
+    (none on training curves, which have no part in it).
+
+    spread   of the seeds, as in `draw_seeds`; by default the less the more arms there are
+    """
     arms = by_arm(runs)
-    spread: Spread = "seeds" if len(arms) == 1 else "half" if len(arms) <= MOST_BANDS else "none"
+    spread = spread or ("seeds" if len(arms) == 1 else "half" if len(arms) <= MOST_BANDS else "none")
     for name, members in arms.items():
         look = looks[name]
         draw_seeds(ax, members, column, look.colour, name, spread=spread, **{"ls": look.dashes, **line})
@@ -82,7 +102,7 @@ def overlay(ax: Axes, runs: Sequence[RunCurves], column: str, looks: Mapping[str
 def overlay_entries(runs: Sequence[RunCurves], looks: Mapping[str, Look], most: int) -> list[tuple[Any, str]]:
     """The legend entries of `overlay`: one line per name, the band, and the dot where there is one.
 
-    most   the largest number of arms in a panel
+    most   the largest number of arms in a panel; 1 where seeds are lines of their own
     """
     entries: list[tuple[Any, str]] = [
         (Line2D([], [], color=look.colour, ls=look.dashes), name) for name, look in looks.items()
@@ -102,17 +122,22 @@ def overlay_panels(
     rows: Mapping[str, str],
     *,
     heights: Sequence[float] = (),
-    log: bool = False,
+    log: bool | Collection[str] = False,
     from_zero: bool = False,
+    limits: Mapping[str, tuple[float, float]] | None = None,
+    apart: bool = False,
 ) -> tuple[Figure, Panels]:
     """Metrics of several arms below each other; many arms are spread over small multiples (see `facets`) on the same axes.
 
     rows        label of the axis by column
     heights     of the rows, in inches
-    log         a log scale for the values
+    log         a log scale for the values; or the columns that have one
     from_zero   axes that begin at 0
+    limits      of the values, by column: known before lines are named at their ends
+    apart       a panel for each arm, with the medians of the others in grey
     """
-    parts = facets(list(by_arm(runs)))
+    names = list(by_arm(runs))
+    parts = [Facet(name, [name], []) for name in names] if apart else facets(names)
     tall = heights or [2.0 if len(rows) == 1 else 1.3] * len(rows)
     titles = [part.title for part in parts] if len(parts) > 1 else [""]
     figure, axes = panels(runs, dict(zip(rows.values(), tall, strict=True)), titles)
@@ -120,12 +145,17 @@ def overlay_panels(
         own = [run for run in runs if run.arm in part.arms]
         axes[0, place].set_title(axes[0, place].get_title(loc="left"), pad=5)  # there is no subtitle
         for ax, column in zip(axes[:, place], rows, strict=True):
-            overlay(ax, own, column, arm_looks(part.arms))
-    for ax in axes[:, 0]:
-        if log:
+            overlay(ax, own, column, arm_looks(part.arms), spread="half" if apart else None)
+            for name, members in by_arm(runs).items() if apart else ():
+                if name not in part.arms:
+                    draw_seeds(ax, members, column, OTHER_ARMS, name, spread="none", lw=0.8)
+    for ax, column in zip(axes[:, 0], rows, strict=True):
+        if log is True or (log and column in log):
             log_values(ax)
         elif from_zero:
             ax.set_ylim(bottom=0)
+        if column in (limits or {}):
+            ax.set_ylim(*(limits or {})[column])
     name_arms(figure, axes, runs, parts)
     return figure, axes
 
@@ -141,22 +171,26 @@ def name_arms(figure: Figure, axes: Panels, runs: Sequence[RunCurves], parts: Se
             barred = True
             column = axes[:, place]
             shown = list(column) if len(parts) == 1 else [column[-1]]
-            _sequence_bar(figure, shown, part.sequence, beside=len(parts) == 1)
+            _sequence_bar(figure, shown, {name: own[name] for name in part.sequence}, beside=len(parts) == 1)
             own = {name: look for name, look in own.items() if name not in part.sequence}
         if len(parts) == 1 or len(part.arms) > 1:
             looks |= {part.label(name): look for name, look in own.items() if part.label(name) not in looks}
-    entries = overlay_entries(runs, looks, max(len(part.arms) for part in parts))
+    greyed = any(line.get_color() == OTHER_ARMS for line in axes[0, 0].get_lines())
+    entries = overlay_entries(runs, looks, 2 if greyed else max(len(part.arms) for part in parts))
+    if greyed:
+        entries.append((Line2D([], [], color=OTHER_ARMS, lw=0.8), "the other arms, medians"))
     if len(parts) == 1:
         figure.set_figwidth((0.85 if barred else 0.75) * PAGE_WIDTH)
-        if len(axes) == 1 and not barred and len(looks) > 1 and _label_ends(figure, axes[0, 0], runs, looks):
-            entries = entries[len(looks) :]
+        few = 1 < len(looks) <= (MOST_NAMED if len(axes) == 1 else MOST_LABELLED) and not barred
+        if few and any(_label_ends(figure, ax, runs, looks) for ax in reversed(axes[:, 0])):
+            entries, barred = entries[len(looks) :], True  # names take the place beside the panels
     if entries:
         (legend_beside if len(parts) == 1 and not barred else legend)(figure, entries)
 
 
-def _sequence_bar(figure: Figure, axes: Sequence[Axes], group: Sequence[str], *, beside: bool) -> None:
+def _sequence_bar(figure: Figure, axes: Sequence[Axes], looks: Mapping[str, Look], *, beside: bool) -> None:
     """A colour bar with a step for each arm of a sequence."""
-    colours = sequential_colours(len(group))
+    group, colours = list(looks), [look.colour for look in looks.values()]
     steps = ScalarMappable(BoundaryNorm(np.arange(len(group) + 1), len(group)), ListedColormap(colours))
     bar = figure.colorbar(steps, ax=axes, pad=0.02, fraction=0.05, location="right" if beside else "bottom", aspect=30)
     bar.set_ticks(
@@ -171,8 +205,6 @@ def _sequence_bar(figure: Figure, axes: Sequence[Axes], group: Sequence[str], *,
 
 def _label_ends(figure: Figure, ax: Axes, runs: Sequence[RunCurves], looks: Mapping[str, Look]) -> bool:
     """Write the name of each arm at the end of its line; False, and nothing written, where lines end early or close together."""
-    if len(looks) > MOST_NAMED:
-        return False
     ends = []
     for name, members in by_arm(runs).items():
         lines = [line for line in ax.get_lines() if line.get_label() == name]
@@ -185,12 +217,15 @@ def _label_ends(figure: Figure, ax: Axes, runs: Sequence[RunCurves], looks: Mapp
         across, up = ax.transAxes.inverted().transform(ax.transData.transform((x[finite][-1], y[finite][-1])))
         ends.append((float(up), float(across), name))
     ends.sort()
-    line = 1.3 * SMALL / 72 / (0.75 * figure.get_figheight())
+    box = ax.get_subplotspec().get_position(figure)  # type: ignore[union-attr]
+    line = 1.3 * SMALL / 72 / (0.75 * figure.get_figheight() * box.height / 0.77)
     labels = {name: wrapped(name, 22) for name in looks}
     tall = [line * (1 + labels[name].count("\n")) for *_, name in ends]
     apart = all(b[0] - a[0] >= (p + q) / 2 for a, b, p, q in zip(ends, ends[1:], tall, tall[1:], strict=False))
     if not apart or min(across for _, across, _ in ends) < 0.9:
         return False
     for up, _, name in ends:
-        ax.text(1.02, up, labels[name], color=looks[name].colour, transform=ax.transAxes, va="center", size=SMALL)
+        ax.text(
+            1.02, up, labels[name], color=looks[name].colour, transform=ax.transAxes, va="center", size=SMALL, gid=END
+        )
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError
+from .style import same_looks
 
 if TYPE_CHECKING:
     from ..store.results import Results
 
 Values = NDArray[np.float64]
+FRACTIONS = (-0.02, 1.03)
+"""Limits of an axis of accuracies, on which curves at 0 and 1 can be seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +47,8 @@ class RunCurves:
     """done, grokked, diverged, stopped or running; empty where that is not known. Only a run that is done "never" grokked."""
     positions: Sequence[str] = ()
     """Names of the positions of a sequence, query last, e.g. a, b, distractor 1, =."""
+    meaning: str = ""
+    """Of `MEANINGS`: what the settings of its arm tell, where the name of the arm may not."""
     informative: Sequence[int] = ()
     """Which of `positions` the label depends on; empty where that differs between examples."""
 
@@ -80,6 +86,11 @@ def by_arm(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
     return arms
 
 
+def same_looks_of(runs: Sequence[RunCurves]) -> AbstractContextManager[None]:
+    """All that is drawn within shows an arm in one colour."""
+    return same_looks(list(by_arm(runs)), {run.arm: run.meaning for run in runs if run.meaning})
+
+
 def recorded(runs: Sequence[RunCurves], column: str) -> bool:
     """Whether any run has a number in this column after epoch 0."""
     return any(bool(np.isfinite(run.series(column)[1]).any()) for run in runs)
@@ -89,6 +100,11 @@ def need(runs: Sequence[RunCurves], column: str) -> None:
     """Raise ConfigError for an empty figure."""
     if runs and not recorded(runs, column):
         raise ConfigError("metric", f"no run has a number for {column} after epoch 0")
+
+
+def short_position(name: str) -> str:
+    """What a position is called on an axis: a, b and = as they are, · for distractors."""
+    return name if len(name) < 4 else "·"
 
 
 def probed(results: Results, name: str) -> pd.DataFrame:

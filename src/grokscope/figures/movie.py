@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from ..errors import ConfigError
 from ..store import check_writable, save_file
 from .attention import INFORMATIVE_COLOURS
-from .data import RunCurves
+from .data import RunCurves, short_position
 from .embedding import draw_plane, reach
 from .panels import all_epochs, log_epochs
 from .style import PAGE_WIDTH, SMALL, TEST_COLOUR, TRAIN_COLOUR, TRAIN_DASHES, our_style
@@ -113,7 +113,7 @@ def _draw_attention(ax: Axes, run: RunCurves, own: pd.DataFrame) -> None:
     ax.bar(masses.index, masses, color=colours)
     ax.set_ylim(0, 1)
     named = len(run.positions) == len(masses) <= 6
-    short = [name if len(name) < 4 else "·" for name in run.positions] if named else masses.index.tolist()
+    short = [short_position(name) for name in run.positions] if named else masses.index.tolist()
     step = 1 + len(masses) // 8
     ax.set_xticks(masses.index[::step], short[::step])
     ax.set_xlabel("position")

@@ -27,7 +27,11 @@ def mlp_norm(runs: Sequence[RunCurves]) -> Figure:
 
 
 @figures.register("norms", needs=("l1", "l2"), standard=False, title="Norms of all weights")
-def norms_over_time(runs: Sequence[RunCurves]) -> Figure:
-    """L2 and L1 norm of all weights: do runs that generalise end at the same norm?"""
+def norms_over_time(runs: Sequence[RunCurves], *, apart: bool = False) -> Figure:
+    """L2 and L1 norm of all weights: do runs that generalise end at the same norm?
+
+    apart   a panel for each arm, for bands that would lie on each other
+    """
     need(runs, "l2")
-    return overlay_panels(runs, {"l2": "L2 norm ‖θ‖₂", "l1": "L1 norm ‖θ‖₁"}, heights=(1.6, 1.6), from_zero=True)[0]
+    rows, heights = {"l2": "L2 norm ‖θ‖₂", "l1": "L1 norm ‖θ‖₁"}, (1.1, 1.1) if apart else (1.6, 1.6)
+    return overlay_panels(runs, rows, heights=heights, from_zero=True, apart=apart)[0]

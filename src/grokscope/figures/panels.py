@@ -92,10 +92,11 @@ def linear_epochs(ax: Axes, last: float, first: float = 0.0) -> None:
 
 
 def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
-    """The first epoch a log axis can show, and the last of all runs (further right where they are one and the same)."""
+    """The first epoch a log axis can show, and the last of all runs; room on both sides where they are nearly the same."""
     epochs = [run.series("epoch")[0] for run in runs]
     first = min((float(e.min()) for e in epochs if e.size), default=1.0)
-    return first, max(max((float(e.max()) for e in epochs if e.size), default=10.0), 2 * first)
+    last = max((float(e.max()) for e in epochs if e.size), default=10.0)
+    return (first, last) if last >= 1.5 * first else (first / 2, 2 * last)
 
 
 def log_values(ax: Axes) -> None:
@@ -146,19 +147,22 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def legend(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
+def legend(figure: Figure, entries: Sequence[tuple[Any, str]], note: str = "") -> None:
     """One legend under all panels, in as few and even lines as fit; a tuple of handles is drawn as one line.
 
     The figure grows with a legend of more than two lines.
+
+    note   a line above the entries, about what is not drawn
     """
     handles, labels = zip(*entries, strict=True)
     labels = tuple(wrapped(label, 48) for label in labels)
     lines = next(lines for lines in range(1, len(labels) + 1) if _fits(labels, lines, figure.get_figwidth()))
     columns = [labels[first : first + lines] for first in range(0, len(labels), lines)]
-    height = max(map(_legend_height, columns))
+    height = max(map(_legend_height, columns)) + (1.6 * SMALL / 72 if note else 0)
     figure.set_figheight(figure.get_figheight() + max(0.0, height - _legend_height(["", ""])))
     handler = {tuple: HandlerTuple(ndivide=None, pad=0)}
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(columns), handler_map=handler)
+    how: dict[str, Any] = {"title": note, "title_fontsize": SMALL} if note else {}
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(columns), handler_map=handler, **how)
 
 
 def legend_beside(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:

@@ -1,6 +1,6 @@
-"""The one style of all figures: what each colour means, and how a figure becomes a file.
+"""The one style of all figures: how an arm is drawn, and how a figure becomes a file.
 
-Colours: Okabe and Ito (2008) and Tol's muted scheme, safe for colour-blind readers; fonts and sizes are in `grokscope.mplstyle`.
+What each colour means is in `meanings.py`; fonts and sizes are in `grokscope.mplstyle`.
 Figures are made without pyplot, so drawing needs no display and leaves no global state behind.
 """
 
@@ -8,19 +8,52 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec
+from types import MappingProxyType
+from typing import Any, ParamSpec
 
 import matplotlib as mpl
 import matplotlib.style
 from matplotlib.figure import Figure
 
 from ..store import save_file
+from .meanings import MEANINGS, OTHERS, Dashes, Look, Meaning, meaning_of, meant_by_settings
 from .sequences import sequences
+
+__all__ = [
+    "COLUMN_WIDTH",
+    "MEANINGS",
+    "NEUTRAL",
+    "OTHERS",
+    "PAGE_WIDTH",
+    "PHASE_COLOURS",
+    "SEQUENTIAL",
+    "SMALL",
+    "TEST_COLOUR",
+    "TRAIN_COLOUR",
+    "TRAIN_DASHES",
+    "Dashes",
+    "Look",
+    "Meaning",
+    "arm_colours",
+    "arm_looks",
+    "dark_sequence",
+    "meaning_of",
+    "our_style",
+    "plain_looks",
+    "same_looks",
+    "save",
+    "sequential_colours",
+    "styled",
+    "to_file",
+    "to_png",
+    "to_svg",
+]
 
 P = ParamSpec("P")
 
@@ -30,69 +63,6 @@ COLUMN_WIDTH = 3.4
 """Width of one column, in inches."""
 SMALL = 7.0
 """The smallest font size, in points."""
-Dashes = str | tuple[float, tuple[float, ...]]
-
-
-class Look(NamedTuple):
-    """How an arm is drawn."""
-
-    colour: str
-    dashes: Dashes = "-"
-    marker: str = "o"
-
-
-class Meaning(NamedTuple):
-    """What a colour stands for, in every figure."""
-
-    look: Look
-    names: str
-    """Arms with this meaning, or the parts of their names between commas; separated by semicolons."""
-
-
-MEANINGS = {
-    "baseline": Meaning(
-        Look("#0072B2", "-", "o"),
-        "no prior; dense; dense to the end; none; nothing; baseline; its baseline; all runs; as it was; checkpoint; "
-        "AdamW; full batch; float32",
-    ),
-    "oracle prior": Meaning(
-        Look("#009E73", (0, (6, 1.5)), "s"),
-        "oracle; oracle prior; frozen oracle; KL prior; structure",
-    ),
-    "oracle prior and weight decay": Meaning(Look("#053300", "-", "D"), "oracle and decay"),
-    "wrong prior": Meaning(
-        Look("#D55E00", (0, (1.5, 1)), "v"), "adversarial; adversarial prior; wrong prior; adversarial and decay"
-    ),
-    "uniform": Meaning(
-        Look("#E69F00", (0, (4, 1, 1, 1)), "D"), "uniform; uniform target; frozen uniform; uniform attention"
-    ),
-    "ticket": Meaning(
-        Look("#CC79A7", (0, (6, 1.5)), "^"),
-        "ticket; grokking ticket; whole ticket; lottery ticket; global ticket; layer-wise ticket; ticket to the end; "
-        "ticket at grokking; ticket after 10,000 epochs",
-    ),
-    "L1 norm of the ticket": Meaning(Look("#A9AE69", (0, (3, 1)), "<"), "L1 norm"),
-    "L2 norm of the ticket": Meaning(Look("#1F5F35", (0, (1.5, 1)), ">"), "L2 norm"),
-    "random": Meaning(Look("#8C510A", (0, (1.5, 1)), "X"), "random; random ticket; random target"),
-    "attention": Meaning(
-        Look("#56B4E9", (0, (4, 1, 1, 1)), "P"),
-        "attention; attention input; attention weights only; ticket of attention; routing ticket; Bayesian ticket; "
-        "given attention; W_O",
-    ),
-    "query and key": Meaning(Look("#C32248", (0, (3, 1, 1, 1)), "<"), "query/key path; W_Q; W_K"),
-    "value": Meaning(Look("#CDA9A2", (0, (3, 1)), ">"), "value path; W_V"),
-    "MLP": Meaning(
-        Look("#882255", (0, (3, 1)), "p"),
-        "MLP; MLP input; MLP weights only; ticket of the MLP; given MLP; norm; W_in; W_out; W_1; W_2",
-    ),
-    "attention and MLP": Meaning(
-        Look("#332288", (0, (6, 1, 1, 1)), "h"),
-        "both; both inputs; LayerNorm at both inputs; ticket of attention and MLP",
-    ),
-}
-"""The table of meanings: an arm that has one is drawn in its colour by every figure."""
-OTHERS = ("#000000", "#9C55F6", "#067279", "#DA0BB8")
-"""Colours of arms without a meaning, in order."""
 REPEATS: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1, 1)))
 """Dashes of arms that share a colour, and of the sequences in one figure."""
 MARKERS = "o^sDvPXp"
@@ -110,8 +80,8 @@ TEST_COLOUR = MEANINGS["baseline"].look.colour
 """Test curves where there are no arms to tell apart."""
 NEUTRAL = "#666666"
 """Legend entries that stand for all arms."""
+_SHARED: ContextVar[Mapping[str, Look]] = ContextVar("looks that several figures share", default=MappingProxyType({}))
 PHASE_COLOURS = ("#CFE0F2", "#FBE3B4", "#E6CDE6", "#C5E8CF", "#E0E0E0", "#F7CFC4")
-_MEANT = {name: meaning for meaning in MEANINGS.values() for name in meaning.names.split("; ")}
 
 
 @contextmanager
@@ -132,31 +102,46 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     return drawn
 
 
-def meaning_of(arm: str) -> Meaning | None:
-    """The meaning of an arm: that of the last part of its name (between commas) that has one."""
-    return next((_MEANT[part] for part in reversed(arm.split(", ")) if part in _MEANT), None)
+@contextmanager
+def same_looks(arms: Sequence[str], meanings: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Every figure drawn within gives each of these arms the same colour, whichever of them it shows.
+
+    meanings   those that the settings of an arm tell, by arm
+    """
+    with meant_by_settings(meanings or {}):
+        token = _SHARED.set({})  # those of an outer one have no part in them
+        try:
+            _SHARED.set(arm_looks(arms))
+            yield
+        finally:
+            _SHARED.reset(token)
 
 
 def arm_looks(names: Sequence[str], *, ordered: bool = False) -> dict[str, Look]:
     """How each arm is drawn: by its meaning, else by its place in a sequence, else in the remaining colours in order.
 
-    Arms that share a colour, and sequences, differ in their dashes.
+    Arms that share a colour, and sequences, differ in their dashes. Colours are those of all figures drawn within `same_looks`.
 
     ordered   colour all arms in their order, as one sequence
     """
     names = list(dict.fromkeys(names))
+    given = {} if ordered else _SHARED.get()
     meant = {name: found.look for name in names if not ordered and (found := meaning_of(name))}
     looks = dict(meant)
     groups = [names] if ordered else sequences([name for name in names if name not in meant])
     for place, group in enumerate(groups):
         own = Look("", REPEATS[place % len(REPEATS)], MARKERS[place % len(MARKERS)])
         colours = sequential_colours(len(group))
-        looks |= {name: own._replace(colour=colour) for name, colour in zip(group, colours, strict=True)}
+        for name, colour in zip(group, colours, strict=True):
+            looks[name] = own._replace(colour=given[name].colour if name in given else colour)
     rest = [name for name in names if name not in looks]
-    if len(names) == len(rest) == 1:  # nothing to tell apart
+    if len(names) == len(rest) == 1 and rest[0] not in given:  # nothing to tell apart
         return {rest[0]: MEANINGS["baseline"].look}
-    for place, name in enumerate(rest):
-        looks[name] = Look(OTHERS[place % len(OTHERS)], REPEATS[place % len(OTHERS)], MARKERS[place % len(MARKERS)])
+    taken = {look.colour for look in given.values()}
+    free = [colour for colour in OTHERS if colour not in taken] or OTHERS
+    new = [name for name in rest if name not in given]
+    looks |= {name: given[name] for name in rest if name in given}
+    looks |= {name: _other(free[place % len(free)]) for place, name in enumerate(new)}
     shared: Counter[str] = Counter()
     for name in [*meant, *rest]:
         look = looks[name]
@@ -166,10 +151,26 @@ def arm_looks(names: Sequence[str], *, ordered: bool = False) -> dict[str, Look]
     return {name: looks[name] for name in names}
 
 
+def _other(colour: str) -> Look:
+    """How an arm without a meaning is drawn in this colour."""
+    place = OTHERS.index(colour)
+    return Look(colour, REPEATS[place % len(REPEATS)], MARKERS[place % len(MARKERS)])
+
+
 def _dashes(first: Dashes, count: int) -> Dashes:
     """The dashes of the count-th arm that shares a colour with one drawn in `first`."""
     others = [dashes for dashes in REPEATS if dashes != first]
     return others[(count - 1) % len(others)]
+
+
+def plain_looks(names: Sequence[str]) -> dict[str, Look]:
+    """As `arm_looks`, but solid; dashes only from the second arm of a colour on, in the same order for every colour."""
+    count: Counter[str] = Counter()
+    looks = {}
+    for arm, look in arm_looks(names).items():
+        looks[arm] = look._replace(dashes=REPEATS[count[look.colour] % len(REPEATS)])
+        count[look.colour] += 1
+    return looks
 
 
 def arm_colours(names: Sequence[str], *, ordered: bool = False) -> dict[str, str]:

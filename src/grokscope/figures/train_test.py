@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from .curves import HALF, draw_seeds, overlay_panels
-from .data import RunCurves, by_arm, need
+from .data import FRACTIONS, RunCurves, by_arm, need
 from .facets import facets
 from .panels import (
     all_epochs,
@@ -39,7 +39,7 @@ SMALL_PANELS = 5
 def train_and_test(
     runs: Sequence[RunCurves], *, column: Column = "accuracy", apart: bool = False, linear: bool = False
 ) -> Figure:
-    """Training curves above test curves, arm by arm.
+    """Training and test curves of each arm: how long does test wait for training?
 
     column    accuracy, or loss (for regression; on a log scale)
     apart     a panel for each arm with both curves; otherwise arms share panels, or, where they are many and stand in no order,
@@ -55,14 +55,15 @@ def train_and_test(
         figure = _multiples(runs, column)
     else:
         labels = {f"train_{column}": f"training {LABELS[column]}", f"test_{column}": f"test {LABELS[column]}"}
-        figure, _ = overlay_panels(runs, labels, heights=(1.15, 1.75), log=column == "loss")
+        limits = dict.fromkeys(labels, FRACTIONS) if column == "accuracy" else {}
+        figure, _ = overlay_panels(runs, labels, heights=(1.15, 1.75), log=column == "loss", limits=limits)
     for ax in figure.axes:
         if ax.get_xscale() != "log":  # the bar of a sequence
             continue
         if linear:
             linear_epochs(ax, all_epochs(runs)[1])
         if column == "accuracy":
-            ax.set_ylim(-0.02, 1.03)
+            ax.set_ylim(*FRACTIONS)
     if column == "loss":
         log_values(figure.axes[0])  # the other panels of its row share its scale
     return figure

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..analysis import DEFAULT
+from ..settings import flatten
 from .choice import Choice, natural, setting_of
 from .curves import band, common_epochs, plain, sampled
 from .panels import PANELS
@@ -37,6 +38,7 @@ def grouped(choice: Choice, chosen: Sequence[LiveRun]) -> dict[str, list[LiveRun
 def curves(choice: Choice, chosen: Sequence[LiveRun], selected: LiveRun | None) -> dict[str, Any]:
     """The series of every panel on common epochs: a line per run, or median and band per colour; and the selected run."""
     from ..figures import arm_colours
+    from ..figures.meanings import meanings_by_settings, meant_by_settings
 
     groups = grouped(choice, chosen)
     drawn = [run for members in groups.values() for run in members]
@@ -44,7 +46,10 @@ def curves(choice: Choice, chosen: Sequence[LiveRun], selected: LiveRun | None) 
     tables = [run.columns for run in drawn]
     extra = [selected.columns] if selected and selected not in drawn else []
     grid = common_epochs([*tables, *extra], log=not choice.linear)
-    colours = arm_colours(list(groups))
+    runs = [(name, flatten(run.info.config)) for name, members in groups.items() for run in members]
+    names, settings = [name for name, _ in runs], [own for _, own in runs]
+    with meant_by_settings(meanings_by_settings(names, settings)):
+        colours = arm_colours(list(groups))
     labels = _short_names(list(groups))
     panels: dict[str, list[dict[str, Any]]] = {}
     for panel in PANELS:

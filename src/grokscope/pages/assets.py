@@ -39,6 +39,13 @@ DARK_COLOURS = {
     "#8c510a": "#c98a45",
     "#067279": "#3fb3ba",
     "#c32248": "#e8617f",
+    "#0103ab": "#7d86e8",
+    "#0a01fb": "#6f78ff",
+    "#062255": "#8fa6d8",
+    "#872284": "#cf74cc",
+    "#7e011a": "#d8707f",
+    "#1441ca": "#6d92f2",
+    "#c4217b": "#ec6bb0",
     "#cfe0f2": "#2d4a68",
     "#fbe3b4": "#6b5320",
     "#e6cde6": "#5d3f63",
@@ -85,7 +92,7 @@ def dark_rules() -> str:
     for light, dark in DARK_COLOURS.items():
         for name in ("fill", "stroke"):
             rules.append(f'.picture svg [{name}="{light}" i] {{ {name}: {dark}; }}')
-        rules.append(f'.swatch[style*="{light}" i] {{ background: {dark} !important; }}')
+        rules.append(f'.swatch [stroke="{light}" i] {{ stroke: {dark}; }}')
     return "@media screen and (prefers-color-scheme: dark) {\n" + "\n".join(rules) + "\n}\n"
 
 

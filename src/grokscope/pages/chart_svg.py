@@ -103,7 +103,10 @@ def _panel(chart: Chart, panel: Panel, parts: list[str], top: float, height: flo
     for line in panel.lines:
         style = MINOR if line.minor else MAJOR + _dashes(line.dashes)
         for points in _pieces(chart.x, line.y, across, up, panel.log):
-            parts.append(f'<path d="M{_points(points)}" stroke="{line.colour}" {style}/>')
+            if len(points) == 1:  # a path of one point is not seen
+                parts.append(f'<circle cx="{points[0, 0]:.1f}" cy="{points[0, 1]:.1f}" r="3" fill="{line.colour}"/>')
+            else:
+                parts.append(f'<path d="M{_points(points)}" stroke="{line.colour}" {style}/>')
 
 
 def _band(x: Values, line: Line, across: Scale, up: Scale, log: bool) -> str:

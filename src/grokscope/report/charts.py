@@ -5,7 +5,6 @@ Each entry of `CHARTS` says which metrics a figure's panels show. Other figures 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 from ..figures import RunCurves, recorded
 from ..figures.data import Values, by_arm, middle, together
 from ..figures.phases import PHASES
-from ..figures.style import PHASE_COLOURS, Look, arm_looks
+from ..figures.style import PHASE_COLOURS, Look, plain_looks
 from ..pages import Chart, Line, Panel, Strip
 
 POINTS = 160
@@ -103,7 +102,7 @@ def chart_of(name: str, runs: Sequence[RunCurves], *, medians: bool = False) -> 
     if spec is None or len(epochs) < 2:
         return None
     arms = by_arm(runs)
-    looks = _looks(list(arms))
+    looks = plain_looks(list(arms))
     few = len(arms) <= MOST_BANDS and not medians
     panels = []
     for panel in spec.panels:
@@ -128,13 +127,6 @@ def chart_of(name: str, runs: Sequence[RunCurves], *, medians: bool = False) -> 
         return None
     chart = Chart(x=epochs, panels=panels, arms=named, strips=strips, phases=phases)
     return chart, spec.caption + (" The strips above show the phases of the middle seed of each arm." if strips else "")
-
-
-def _looks(arms: Sequence[str]) -> dict[str, Look]:
-    """As in the figures; dashes only for arms that share a colour with another."""
-    looks = arm_looks(arms)
-    shared = Counter(look.colour for look in looks.values())
-    return {arm: look if shared[look.colour] > 1 else look._replace(dashes="-") for arm, look in looks.items()}
 
 
 def dashes_of(look: Look) -> tuple[float, ...]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from ..analysis import unreached_word
-from ..figures import arm_colours
 from ..figures.panels import MOST_LINES
+from ..figures.style import plain_looks
 from ..pages import environment
+from .charts import dashes_of
 from .pictures import Picture
 
 Entry = tuple[str, str, list[tuple[str, str]]]
@@ -136,7 +137,8 @@ def render(page: Page) -> str:
     return templates.get_template("report/page.html.j2").render(
         page=page,
         title=page.title,
-        colours=arm_colours([name for name, _ in page.arms]),
+        looks=plain_looks([name for name, _ in page.arms]),
+        dashes=dashes_of,
         most_lines=MOST_LINES,
         charts=any(picture.chart for picture in pictures),
         more_styles=(),

@@ -19,6 +19,8 @@ from ..config import RunConfig
 from ..config.watched import informative_positions
 from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
+from ..figures.data import same_looks_of
+from ..figures.meanings import meanings_by_settings
 from ..settings import flatten
 from ..store import RunInfo, omitted_lines, read_each, save_file
 from .arms import DRAWN, ArmTable, drawn_arms, left_out, reference_arm, statistics, table_of_arms
@@ -108,11 +110,12 @@ def build_page(
     curves = _curves(
         [runs[p] for p in places], [arms[p] for p in places], [settings.configs[p] for p in places], criterion
     )
-    pictures = (
-        chosen_pictures(figures, curves, medians, png=png, progress=progress)
-        if figures
-        else standard_pictures(curves, medians, png=png, progress=progress)
-    )
+    with same_looks_of(curves):
+        pictures = (
+            chosen_pictures(figures, curves, medians, png=png, progress=progress)
+            if figures
+            else standard_pictures(curves, medians, png=png, progress=progress)
+        )
     page = Page(
         title=title,
         lead=lead,
@@ -143,7 +146,8 @@ def build_page(
         command=command,
         versions=tuple(versions(runs[0].manifest)),
     )
-    return BuiltPage(render(page), pictures, omitted, settings.notes)
+    with same_looks_of(curves):
+        return BuiltPage(render(page), pictures, omitted, settings.notes)
 
 
 def _readable(
@@ -224,6 +228,7 @@ def _curves(
     runs: Sequence[RunInfo], arms: Sequence[str], configs: Sequence[RunConfig | None], criterion: Criterion
 ) -> list[RunCurves]:
     curves = []
+    meanings = meanings_by_settings(arms, [flatten(config.to_dict()) if config else {} for config in configs])
     for run, arm, config, table in zip(runs, arms, configs, read_each(runs), strict=True):
         if isinstance(table, StoreError):
             raise table
@@ -245,6 +250,7 @@ def _curves(
                 status=run.status,
                 positions=positions,
                 informative=informative,
+                meaning=meanings.get(arm, ""),
             )
         )
     return curves

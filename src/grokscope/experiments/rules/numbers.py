@@ -171,11 +171,13 @@ class PowerLaw(Rule):
         described = f"{fit.describe(self.x, self.exponent)}, {len(whole)} levels"
         name = "exponent, at the edge of the grid" if fit.at_edge else "exponent"
         spread = power.spread_of(np.log(t[:, 0]) - np.log(t[:, -1]))
+        low, high = sorted(self.exponent * (1 + sign * self.tolerance) for sign in (-1, 1))
         return [
             Case(
                 p_for=max(fit.p_below, fit.p_above, 1.0 if misses < ALPHA / 2 else 0.0),
                 p_against=min(1.0, 2 * min(fit.p_outside, misses)),
                 effects=(Effect(name, fit.exponent, fit.low, fit.high),),
+                asked=(low, high),
                 measured=f"{described}; {left_out}" if left_out else described,
                 test=test,
                 seeds=len(t),

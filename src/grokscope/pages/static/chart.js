@@ -87,7 +87,7 @@ class Charts {
     for (const line of panel.lines) {
       data.push(line.y);
       owners.push(line.arm);
-      series.push({ stroke: () => faded(shade(line.colour), line.minor ? 0.8 : 1), width: line.minor ? 1.2 : 1.9, dash: line.minor ? [1.5, 3] : line.dashes, points: { show: false }, spanGaps: true });
+      series.push({ stroke: () => faded(shade(line.colour), line.minor ? 0.8 : 1), width: line.minor ? 1.2 : 1.9, dash: line.minor ? [1.5, 3] : line.dashes, points: { show: line.y.filter(value => value !== null).length === 1, size: 7, fill: shade(line.colour) }, spanGaps: true });
       if (!line.low || line.minor) continue;
       bands.push({ series: [series.length + 1, series.length], fill: () => faded(shade(line.colour), dark.matches ? 0.22 : 0.15) });
       for (const edge of [line.low, line.high]) {
@@ -206,7 +206,7 @@ class Charts {
         const text = panel.percent ? `${+(100 * line.y[index]).toFixed(1)} %` : short(line.y[index]);
         return `${line.kind || panel.label}${line.seed === undefined ? "" : ` (seed ${line.seed})`} ${text}`;
       }));
-      if (values.length) words.push(element("span", "", swatch("i", arm.colour), `${arm.name}: ${values.join(", ")}`));
+      if (values.length) words.push(element("span", "", sample(arm), `${arm.name}: ${values.join(", ")}`));
     }
     this.readout.replaceChildren(...words.map(word => { if (word.textContent.length > 40) word.style.whiteSpace = "normal"; return word; }));
   }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from ...experiments.base import Arms, Claim, experiment, kept
 from ...experiments.clocks import FIRST_95
 from ...experiments.rules import InEach, Sooner
+from ...figures.norm import norms_over_time
+from ...figures.train_test import train_and_test
 from ...models.ticket_transformer import TicketTransformer
 from .common import (
     DENSE,
@@ -55,7 +58,7 @@ experiment(
     quick_seeds=2,
     claims=[*sooner_claims(), loss_claim(), norm_claim()],
     collected=("t_loss_10",),
-    pictures={"accuracy": "train-test", "norms": "norms"},
+    pictures={"accuracy": partial(train_and_test, apart=True), "norms": partial(norms_over_time, apart=True)},
 )
 
 experiment(

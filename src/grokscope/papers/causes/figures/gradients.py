@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from ....figures import figures
-from ....figures.style import MEANINGS, OTHERS
+from ....figures.style import MEANINGS
 from ...inductive_bias.figures.checkpoints import checkpoint_curves
 from ...inductive_bias.figures.probed import Rows, Shown, probed
 
@@ -18,7 +18,7 @@ NORM = "norm of the gradient"
 PARTS: Rows = {
     NORM: {
         "attention": Shown("attention", MEANINGS["attention"].look.colour, "o"),
-        "mlp": Shown("MLP", OTHERS[1], "^"),
+        "mlp": Shown("MLP", MEANINGS["MLP"].look.colour, "^"),
     }
 }
 

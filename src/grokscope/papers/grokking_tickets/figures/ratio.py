@@ -28,6 +28,10 @@ FAR = 30
 """Numbers that span such a factor are shown on a log scale."""
 
 
+CLOSE = 0.03
+"""Numbers that are closer together than this share of their range stand side by side, at equal distances."""
+
+
 @figures.register("gt-ratio", takes="results", title="Memorising, generalising, and their ratio")
 def ratio_against(
     results: Results, *, by: str, name: str, zero: str | None = None, arms: Sequence[str] | None = None
@@ -39,7 +43,8 @@ def ratio_against(
     A run that never got there stands at its last epoch as a hollow triangle, and counts as later than all others: where it is
     the median, the line is broken.
 
-    by     the setting on the horizontal axis, on a log scale where it spans a factor of 30 or more
+    by     the setting on the horizontal axis, on a log scale where it spans a factor of 30 or more; its values stand at equal
+           distances where some are too close to tell apart
     name   what that setting is called
     zero   the arm that stands at 0, such as the network that is not pruned
     arms   only these arms, and `zero`; by default every arm that has a number
@@ -52,6 +57,9 @@ def ratio_against(
     times = ("epoch", MEMORISED_95.time, FIRST_95.time)
     last, t_mem, t_gen = (pd.to_numeric(drawn[time]).to_numpy(dtype=np.float64) for time in times)
     log = bool(x.min() > 0 and x.max() >= FAR * x.min())
+    numbers, places = np.unique(x, return_inverse=True)
+    even = not log and len(numbers) > 2 and float(np.diff(numbers).min()) < CLOSE * float(np.ptp(numbers))
+    x = places.astype(np.float64) if even else x
     figure = Figure(figsize=(PAGE_WIDTH, 2.6))
     left, right = figure.subplots(1, 2)
     gap = _gap(x, log)
@@ -66,7 +74,9 @@ def ratio_against(
         ax.set_xlabel(wrapped(name if zero is None else f"{name} (0: {zero})", 46))
         _log_axis(ax)
         ax.margins(y=0.12)
-        if log:
+        if even:
+            ax.set_xticks(range(len(numbers)), [f"{number:g}" for number in numbers])
+        elif log:
             ax.set_xscale("log")
         elif x.max() >= 1000:
             ax.xaxis.set_major_formatter(FuncFormatter(short_number))

@@ -32,6 +32,8 @@ FEWEST = 5
 """Runs of which a median is drawn."""
 STRONG = 0.98
 """Share of the weights whose size gets a colour of its own; larger ones share the strongest."""
+ORDER = ("W_E", "W_pos", "W_Q", "W_K", "W_V", "W_O", "W_in", "W_1", "W_out", "W_2", "W_U")
+"""Matrices from input to output."""
 KEPT = ListedColormap(["white", "#222222"])
 
 
@@ -73,8 +75,11 @@ def structure_change(results: Results) -> Figure:
         column[-1].xaxis.set_major_locator(MaxNLocator(8, integer=True))
     for ax, label in zip(axes[:, 0], rows, strict=True):
         ax.set_ylabel(label)
-    for row in axes[1:]:
-        row[0].set_ylim(bottom=0)
+    for row in axes:
+        row[0].set_ylim(bottom=min(0.0, row[0].dataLim.y0))
+    for column in axes.T:  # an arm that rises most in its first interval would begin on the axis
+        low, high = column[0].get_xlim()
+        column[0].set_xlim(min(low, -0.5), max(high, 0.5))
     _legend(figure, arm_looks(layers), [str(arm) for arm in changing.index if str(arm) not in arms])
     return figure
 
@@ -122,8 +127,7 @@ def _legend(figure: Figure, looks: dict[str, Look], fixed: Sequence[str]) -> Non
         (Line2D([], [], color=look.colour, ls=look.dashes, marker=look.marker, ms=3, mew=0, lw=1.3), layer)
         for layer, look in looks.items()
     ]
-    entries += [(Line2D([], [], ls=""), f"mask fixed from the start: {', '.join(fixed)}")] if fixed else []
-    legend(figure, entries)
+    legend(figure, entries, f"Not shown, since its mask is fixed from the start: {', '.join(fixed)}" if fixed else "")
 
 
 @figures.register("gt-masks", takes="results", needs="masks", title="Weights and masks")
@@ -136,7 +140,7 @@ def weights_and_masks(results: Results, *, weights: bool = True) -> Figure:
     """
     masks = probed(results, "masks")
     arms = {str(arm): first_seed(own) for arm, own in masks.groupby("arm", sort=False)}
-    layers = list(dict.fromkeys(masks["layer"]))
+    layers = sorted(dict.fromkeys(masks["layer"]), key=_along)
     kinds = ["weights", "mask"] if weights else ["mask"]
     figure = Figure(figsize=(PAGE_WIDTH, 0.4 + 1.1 * len(arms) * len(kinds)))
     axes = figure.subplots(len(arms) * len(kinds), len(layers), squeeze=False)
@@ -158,6 +162,11 @@ def weights_and_masks(results: Results, *, weights: bool = True) -> Figure:
             if number == 0:
                 lines[0, place].set_title(_title(cells), fontweight="normal", size=SMALL)
     return figure
+
+
+def _along(layer: str) -> int:
+    """The place of a matrix on the way from input to output; of several layers, that of its first name."""
+    return next((place for place, name in enumerate(ORDER) if layer.startswith(name)), len(ORDER))
 
 
 def _draw(ax: Axes, matrix: NDArray[Any], **how: Any) -> None:

@@ -1,4 +1,4 @@
-"""Accuracy at lengths never trained on (structural inference, Figure 8): over epochs, one line per length."""
+"""Accuracy at lengths never trained on (structural inference, Figure 8): over epochs, a panel for each length and arm."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
+from ....figures.curves import HALF
 from ....figures.panels import legend, linear_epochs, wrapped
 from ....figures.registry import figures
-from ....figures.style import PAGE_WIDTH, sequential_colours
+from ....figures.style import NEUTRAL, PAGE_WIDTH, SMALL, arm_colours
 
 if TYPE_CHECKING:
     from ....store.results import Results
@@ -17,33 +19,29 @@ if TYPE_CHECKING:
 
 @figures.register("si-lengths", takes="results", needs="lengths", title="Accuracy by length")
 def accuracy_by_length(results: Results) -> Figure:
-    """One panel per arm: test accuracy over epochs at the length of training and at longer ones, median of the seeds and range."""
+    """One row per arm, one column per length: test accuracy over epochs, first at the length of training, then at longer ones."""
     table = results.probes["lengths"]
-    arms = list(dict.fromkeys(table["arm"]))
+    arms = list(dict.fromkeys(map(str, table["arm"])))
     lengths = sorted(table["length"].unique())
     shown = [lengths[0], *lengths[2::2]] if len(lengths) > 4 else lengths
-    colours = dict(zip(map(str, shown), sequential_colours(len(shown)), strict=True))
-    columns = min(len(arms), 2)
-    lines = -(-len(arms) // columns)
-    figure = Figure(figsize=(PAGE_WIDTH * columns / 2, 1.9 * lines + 0.7))
-    axes = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    for ax, arm in zip(axes.flat, arms, strict=False):
+    colours = arm_colours(arms)
+    figure = Figure(figsize=(PAGE_WIDTH, 1.15 * len(arms) + 0.9))
+    axes = figure.subplots(len(arms), len(shown), sharex=True, sharey=True, squeeze=False)
+    for row, arm in zip(axes, arms, strict=True):
         own = table[table["arm"] == arm]
-        for length in shown:
+        row[0].set_ylabel(wrapped(arm, 22), size=SMALL)
+        for ax, length in zip(row, shown, strict=True):
             each = own[own["length"] == length].groupby("epoch")["accuracy"]
-            low, middle, high = each.min(), each.median(), each.max()
-            colour = colours[str(length)]
-            ax.fill_between(middle.index, low, high, color=colour, alpha=0.15, lw=0)
-            ax.plot(middle.index, middle, color=colour, lw=1.4, marker="o", ms=2.5, gid=f"length {length}")
-        ax.set_title(wrapped(arm, 40))
-        ax.set_ylim(-0.02, 1.02)
-    for ax in axes.flat[len(arms) :]:
-        ax.set_visible(False)
+            low, middle, high = (each.quantile(share) for share in (0.25, 0.5, 0.75))
+            ax.fill_between(middle.index, low, high, color=colours[arm], alpha=0.2, lw=0, gid=f"{length}, {HALF}")
+            ax.plot(middle.index, middle, color=colours[arm], lw=1.4, marker="o", ms=2.5, gid=f"length {length}")
+            ax.set_ylim(-0.03, 1.03)
+            ax.tick_params(labelsize=SMALL)
+    for ax, length in zip(axes[0], shown, strict=True):
+        ax.set_title(f"length {length}" + (" (trained)" if length == lengths[0] else ""))
     linear_epochs(axes[0, 0], float(table["epoch"].max()))
     for ax in axes[-1]:
         ax.set_xlabel("epoch")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("test accuracy")
-    entries = [(Line2D([], [], color=colours[str(n)], lw=1.4), f"length {n}") for n in shown]
-    legend(figure, [(entries[0][0], f"{entries[0][1]} (trained)"), *entries[1:]])
+    entries = [(Line2D([], [], color=NEUTRAL, lw=1.4, marker="o", ms=2.5), "test accuracy, median of the seeds")]
+    legend(figure, [*entries, (Patch(facecolor=NEUTRAL, alpha=0.2, lw=0), HALF)])
     return figure
