@@ -1,7 +1,6 @@
 """What stands beside a verdict: remarks, cases that the experiment cannot answer, and ranges that exclude nothing."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +17,7 @@ from grokscope.experiments.ledger import Ledger, rulings
 from grokscope.experiments.regimes import regime_of
 from grokscope.experiments.rules import Conditional, InEach, InRegimes, ShareAtLeast, Sooner, WithinRange
 from grokscope.experiments.settle import judge
-from grokscope.store.results import load_results
 
-RESULTS = Path(__file__).parents[2] / "results"
 BOUNDS = {
     "accuracy": (0.0, 1.0),
     "test_seen": (0.0, 1.0),
@@ -189,12 +186,3 @@ def test_every_case_has_its_regime_in_json():
 def test_verdicts_are_counted_in_words():
     rows = [row(verdict=verdict) for verdict in ("agrees", "agrees", "disagrees", "agrees in part", "agrees in part")]
     assert _counts(rows) == "5 claims: 2 agree, 2 agree in part, 1 disagrees."
-
-
-def test_the_numbers_of_the_note_on_placement_are_those_that_are_stored():
-    stored = load_results(RESULTS, "search-placement", "full")
-    assert stored is not None
-    runs, (own,) = stored.runs, find_experiment("search-placement").claims
-    wrong = int((runs["search_claimed"] > runs["search_found"]).sum())
-    assert runs["search_claimed"].all() and f"in {wrong} of {len(runs)} a wrong one" in own.remark
-    assert f"in {int(runs['search_sooner'].sum())} of {len(runs)} seeds only" in own.remark

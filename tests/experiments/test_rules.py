@@ -22,6 +22,7 @@ from grokscope.experiments.clocks import (
 from grokscope.experiments.columns import column, registered
 from grokscope.experiments.rules import (
     Alike,
+    BestShareAtLeast,
     Conditional,
     Correlated,
     Custom,
@@ -100,6 +101,13 @@ CONTROLS = {
     "hardly any": (ShareAtMost("never", 0.2), TIMES, "agrees"),
     "not hardly any": (ShareAtMost("fast", 0.2), TIMES, "disagrees"),
     "about half": (ShareAtMost("half", 0.4), results_of(half=[100] * 10 + [None] * 10), "cannot be told"),
+    "best of two": (BestShareAtLeast(("never", "fast"), 0.5), TIMES, "agrees"),
+    "best of none": (BestShareAtLeast(("never", "other"), 0.5), results_of(never=NEVER, other=NEVER), "disagrees"),
+    "about half of the best": (
+        BestShareAtLeast(("a", "never"), 0.5),
+        results_of(a=[100, None, 100, 100] * 5, never=NEVER),
+        "cannot be told",
+    ),
     "greater": (Greater("norm", "a", "b"), with_column(1.5), "agrees"),
     "not greater": (Greater("norm", "b", "a"), with_column(1.5), "disagrees"),
     "not greater by the margin": (Greater("norm", "a", "b", margin=4.0), with_column(1.5), "disagrees"),
@@ -137,7 +145,8 @@ def test_controls(name):
 
 def test_every_rule_has_a_positive_a_negative_and_an_undecided_control():
     found = {(type(rule), verdict) for rule, _, verdict in CONTROLS.values()}
-    for kind in (Sooner, NoLater, Alike, Differ, ShareAtLeast, ShareAtMost, Greater, Correlated, WithinRange, Fastest):
+    shares, times = (ShareAtLeast, ShareAtMost, BestShareAtLeast), (Sooner, NoLater, Alike, Differ, Fastest)
+    for kind in (*shares, *times, Greater, Correlated, WithinRange):
         assert {(kind, verdict) for verdict in ("agrees", "disagrees", "cannot be told")} <= found, kind
     assert {(PowerLaw, verdict) for verdict in ("agrees", "disagrees", "cannot be told")} <= found
 

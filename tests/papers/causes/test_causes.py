@@ -15,6 +15,8 @@ from grokscope.experiments.ledger import rulings
 from grokscope.experiments.probing import probe_tables
 from grokscope.figures import figures
 from grokscope.launch.local import train_all
+from grokscope.papers.causes.common import DIAL
+from grokscope.papers.causes.noise import RATES
 from grokscope.store.results import Results
 
 CAUSES = [name for name in all_experiments() if name.startswith("causes-")]
@@ -131,6 +133,40 @@ def test_no_plateau_is_twice_the_time_to_memorise():
     )
     found = values(Results({}, runs, pd.DataFrame()), "no plateau")
     assert list(found[:3]) == [1.0, 0.0, 0.0] and np.isnan(found[3])
+
+
+def sgd_table(at):
+    """Runs of SGD in each regime; `at` says by rate and seed how many times t_mem the run takes, None if it never generalises."""
+    rows = [
+        {"run": f"{q} {rate} {seed}", "arm": f"{q}, SGD {rate:g}", "seed": seed, "t_mem_first_99": 100.0}
+        | {"t_first_99": np.nan if at(rate, seed) is None else 100.0 * at(rate, seed)}
+        for q in DIAL
+        for rate in RATES
+        for seed in range(20)
+    ]
+    return Results({}, pd.DataFrame(rows), pd.DataFrame())
+
+
+@pytest.mark.parametrize(
+    ("at", "wanted"),
+    [
+        (lambda rate, seed: 1.5 if rate == 0.3 else None, "agrees"),
+        (lambda rate, seed: 9.0 if rate == 0.3 else None, "disagrees"),
+        (lambda rate, seed: 1.5 if rate == 0.3 and seed % 3 else None, "cannot be told"),
+    ],
+)
+def test_one_rate_of_tuned_sgd_decides(at, wanted):
+    (claim,) = (claim for claim in find_experiment("causes-noise").claims if claim.name == "sgd")
+    ruling = claim.rule(sgd_table(at))
+    assert [case.verdict for case in ruling.cases] == [wanted] * 4, ruling.measured
+
+
+def test_a_rate_is_judged_on_seeds_that_did_not_choose_it():
+    """A rate that is good on the choosing half alone is no evidence."""
+    (claim,) = (claim for claim in find_experiment("causes-noise").claims if claim.name == "sgd")
+    ruling = claim.rule(sgd_table(lambda rate, seed: 1.5 if rate == 0.3 and seed % 2 == 0 else None))
+    assert ruling.verdict == "disagrees"
+    assert all("SGD 0.3" in case.measured and case.seeds == 10 for case in ruling.cases)
 
 
 @pytest.mark.parametrize("arm", ["10% of the labels", "distractors, every step", "distractors, once"])

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -12,9 +13,11 @@ from grokscope.experiments.base import find_experiment
 from grokscope.experiments.collected import Finished, registered
 from grokscope.experiments.ledger import rulings
 from grokscope.launch.local import train_all
+from grokscope.papers.search import found
 from grokscope.papers.search.found import fewer, is_true, settings_for
 from grokscope.priors.kl import KL
 from grokscope.searching import search, training
+from grokscope.searching.rivals.base import Outcome
 from grokscope.store import read_metrics
 from grokscope.store.results import load_results
 from grokscope.tasks.modular import Modular
@@ -74,7 +77,38 @@ def test_all_subsets_are_candidates_where_there_are_few(task, enumerated):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_trains_is_not_collected_beside_training(name):
-    assert find_experiment(f"search-{name}").needs_device is (name != "parity"), "the classical solvers train nothing"
+    assert find_experiment(f"search-{name}").needs_device
+
+
+def test_solvers_and_search_share_the_runs_of_the_parities():
+    tasks, parity = (
+        {(arm, config.id) for arm, config in find_experiment(f"search-{name}").configs("full")}
+        for name in ("tasks", "parity")
+    )
+    assert parity <= tasks and len(parity) == 80
+
+
+@pytest.mark.parametrize(
+    ("searched", "solved", "wanted"), [(True, True, 0.0), (True, False, 1.0), (False, True, 0.0), (False, False, 0.0)]
+)
+def test_what_a_solver_misses_is_what_only_the_search_finds(searched, solved, wanted, plain_runs, monkeypatch):
+    run, true = plain_runs[0], (0, 1)
+    done = SimpleNamespace(support=list(true) if searched else None, family="positions")
+    monkeypatch.setattr(found, "tournaments_of", lambda *which: {run.info.id: done})
+    outcome = Outcome("gf2", true if solved else (1, 2), 0, None, None)
+    monkeypatch.setattr(found, "outcomes_of", lambda *which: {run.info.id: outcome})
+    assert registered["gf2_missed"](run) == wanted
+
+
+def test_the_picture_shows_the_search_beside_the_solvers():
+    experiment = find_experiment("search-parity")
+    results = results_of(**{arm: [100] * 4 for arm in experiment.arms})
+    columns = dict.fromkeys(experiment.collected, 1.0) | {"search_found": [1.0, 0.0, 0.0, 0.0] * 2}
+    (axes,) = experiment.pictures["found"](results._replace(runs=results.runs.assign(**columns))).axes
+    rows = [label.get_text() for label in axes.get_yticklabels()]
+    shares = dict(zip(rows, [line.get_xdata()[0] for line in axes.lines], strict=True))
+    assert shares["parity (20, 3), search"] == 25.0 and shares["parity (40, 3), gf2"] == 100.0
+    assert "1 of 4" in [text.get_text() for text in axes.texts]
 
 
 @pytest.fixture
@@ -136,11 +170,11 @@ def verdicts(name, column, share, seeds=80):
     ],
 )
 def test_controls_of_the_rules(name, claim, column, good, bad):
-    found = {
+    said = {
         share: [v for id, v in verdicts(name, column, share).items() if id.endswith(f"/{claim}")]
         for share in (good, bad)
     }
-    assert found == {good: ["agrees"], bad: ["disagrees"]}
+    assert said == {good: ["agrees"], bad: ["disagrees"]}
 
 
 def test_what_is_said_beside_the_verdict_on_placement_is_what_is_stored():
@@ -152,3 +186,15 @@ def test_what_is_said_beside_the_verdict_on_placement_is_what_is_stored():
     assert (runs["search_claimed"] == 1).all()
     assert f"in {wrong} of {len(runs)} a wrong one" in claim.remark
     assert f"than plain training in {sooner} of {len(runs)} seeds" in claim.remark
+
+
+@pytest.mark.parametrize(("missed", "wanted"), [(0, "agrees"), (30, "disagrees"), (7, "cannot be told")])
+def test_controls_of_the_comparison_with_solvers(missed, wanted):
+    """Of forty seeds, in so many the search alone names the parity."""
+    experiment = find_experiment("search-parity")
+    results = results_of(**{arm: [100] * 40 for arm in experiment.arms})
+    flags = [float(seed < missed) for seed in range(40)] * len(experiment.arms)
+    columns = {f"{name}_missed": flags for name in found.SOLVERS}
+    (claim,) = (claim for claim in experiment.claims if claim.name == "no-rarer")
+    ruling = claim.rule(results._replace(runs=results.runs.assign(**columns)))
+    assert {case.verdict for case in ruling.cases} == {wanted}, ruling.measured

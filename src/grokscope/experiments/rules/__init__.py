@@ -21,6 +21,7 @@ from .numbers import Greater as Greater
 from .numbers import Less as Less
 from .numbers import PowerLaw as PowerLaw
 from .numbers import WithinRange as WithinRange
+from .shares import BestShareAtLeast as BestShareAtLeast
 from .shares import ShareAtLeast as ShareAtLeast
 from .shares import ShareAtMost as ShareAtMost
 from .times import PAIRED as PAIRED

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...analysis.shares import p_share_above, p_share_below, share_interval
@@ -10,7 +11,7 @@ from .. import power
 from ..base import Case, Effect
 from ..clauses import say_share
 from ..clocks import FIRST_99, Clock, NotRunError, times
-from ..columns import values, why_missing
+from ..columns import select, values, why_missing
 from ..settle import Rule
 
 if TYPE_CHECKING:
@@ -74,3 +75,28 @@ class ShareAtLeast(Rule):
 @dataclass(frozen=True)
 class ShareAtMost(ShareAtLeast):
     """At most `share` of the runs do: the exact interval lies below `share`. Disagrees if it lies above."""
+
+
+@dataclass(frozen=True)
+class BestShareAtLeast(Rule):
+    """At least `share` of the runs of the best of several arms do. The best arm is chosen on one half of the seeds (most runs that
+    do; of two alike the one with more runs that the column applies to), and its share is tested on the other half."""
+
+    arms: Sequence[str]
+    share: float
+    clock: Clock = FIRST_99
+    column: str = ""
+
+    def cases(self, results: Results) -> list[Case]:
+        runs = results.runs
+        there = [arm for arm in self.arms if (runs["arm"] == arm).any()]
+        if not there:
+            raise NotRunError(", ".join(self.arms))
+        seeds = sorted(runs["seed"].unique())
+        tuning, rest = (select(results, runs[runs["seed"].isin(seeds[at::2])]) for at in (0, 1))
+        best = max(there, key=lambda arm: self._of(arm).counted(tuning))
+        chosen = f"best of {len(there)} on the other {len(seeds[::2])} seeds: {best}"
+        return [replace(case, measured=f"{case.measured}; {chosen}") for case in self._of(best).cases(rest)]
+
+    def _of(self, arm: str) -> ShareAtLeast:
+        return ShareAtLeast(arm, self.share, self.clock, self.column)

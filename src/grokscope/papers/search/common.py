@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...config import RunConfig
 from ...models.transformer import Transformer
 from ...optim.adamw import AdamW
@@ -28,6 +30,12 @@ QUICK = {
     "epochs": 1500,
 }
 """Small enough for two cores; the same code."""
+
+
+def parity(n: int) -> dict[str, Any]:
+    """Settings of a parity of three among n bits: the same runs in every experiment."""
+    return {"task": "parity", "task.n": n, "task.k": 3, "task.train_size": 1000, "task.validation": 0.2}
+
 
 COLLECTED = ("search_found", "search_claimed", "search_decided", "search_steps", "search_sooner")
 

@@ -159,8 +159,8 @@ def outcomes_of(name: str, runs: str, ids: tuple[str, ...], device: str) -> dict
 
 
 def register_rival(name: str, trains: bool) -> None:
-    """Columns <name>_found (1 if it names the true support), <name>_steps (run-steps to 99 % test accuracy) and <name>_later (1 if
-    the search took fewer)."""
+    """Columns <name>_found (1 if it names the true support), <name>_steps (run-steps to 99 % test accuracy), <name>_later (1 if
+    the search took fewer) and <name>_missed (1 if the search names the true support and it does not)."""
 
     def outcome(run: Finished) -> Outcome:
         return outcomes_of(name, *_experiment(run))[run.info.id]
@@ -180,6 +180,10 @@ def register_rival(name: str, trains: bool) -> None:
         own = _searched(run).outcome["generalised_run_steps"]
         horizon = run.config.epochs * run.config.steps_per_epoch
         return fewer(own, outcome(run).generalised, horizon)
+
+    @collected(f"{name}_missed", trains=True)
+    def missed(run: Finished) -> float | None:
+        return float(found(run) == 1 and named(run) == 0)
 
 
 TRAINED = ("entmax", "entropy", "hard-concrete", "stg", "teacher", "weight-decay")

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...experiments.base import Arms, Claim, experiment, kept
 from ...experiments.rules import InEach, ShareAtLeast
-from .common import BASE, COLLECTED, FOUND, QUICK, SETTINGS
-
-
-def parity(n: int) -> dict[str, Any]:
-    return {"task": "parity", "task.n": n, "task.k": 3, "task.train_size": 1000, "task.validation": 0.2}
-
+from .common import BASE, COLLECTED, FOUND, QUICK, SETTINGS, parity
 
 ARMS: Arms = {
     "addition": {},
