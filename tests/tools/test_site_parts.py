@@ -130,6 +130,7 @@ ROW = {
     "statement": "A ticket is sooner.",
     "reported": "10 times",
     "when": "",
+    "remark": "It asks little.",
     "q": 0.2,
     "p": 0.1,
     "verdict": "disagrees",
@@ -154,6 +155,7 @@ def test_a_paper_page_says_what_the_ledger_says():
         "A ticket is sooner." in does_not
         and "time ratio 1.2 (0.9 to 1.6)" in does_not
         and "The paper: 10 times." in does_not
+        and "Note: It asks little." in does_not
     )
     assert "(../claims.md#gt-xsooner-disagrees)" in does_not and "not below a false-discovery rate of 5 %" in does_not
     assert "### What holds" not in text and not pictures
