@@ -156,6 +156,7 @@ ROW = {
     "statement": "A ticket is sooner.",
     "reported": "10 times",
     "when": "",
+    "remark": "It asks little.",
     "q": 0.2,
     "p": 0.1,
     "verdict": "disagrees",
@@ -178,6 +179,7 @@ def test_a_paper_page_says_what_the_ledger_says():
     does_not = text.split("### What does not hold")[1].split("## Outstanding")[0]
     (line,) = [line for line in does_not.splitlines() if line.startswith("- ")]  # one per claim; the card has the rest
     assert line.startswith("- **disagrees**; not below a false-discovery rate of 5 %: A ticket is sooner.")
+    assert "Note: It asks little." in line
     assert line.endswith(" [gt-x/sooner](../gallery.html#gt-x/sooner)")
     assert "1 statements: 1 disagrees." in text
     assert "### What holds" not in text and not pictures
