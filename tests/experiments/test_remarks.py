@@ -7,11 +7,12 @@ import pytest
 from tables import lognormal, results_of
 from test_cards import row
 
-from grokscope.cli.claims import _counts, print_rows
+from grokscope.cli.claims import print_rows
 from grokscope.experiments.base import Claim, all_experiments, find_experiment
 from grokscope.experiments.cards import card
 from grokscope.experiments.claims_page import claims_page
 from grokscope.experiments.columns import explained
+from grokscope.experiments.counts import verdict_counts
 from grokscope.experiments.frozen import rule_hash
 from grokscope.experiments.ledger import Ledger, rulings
 from grokscope.experiments.regimes import regime_of
@@ -185,4 +186,4 @@ def test_every_case_has_its_regime_in_json():
 
 def test_verdicts_are_counted_in_words():
     rows = [row(verdict=verdict) for verdict in ("agrees", "agrees", "disagrees", "agrees in part", "agrees in part")]
-    assert _counts(rows) == "5 claims: 2 agree, 2 agree in part, 1 disagrees."
+    assert verdict_counts(rows) == "5 claims: 2 agree, 2 agree in part, 1 disagrees."

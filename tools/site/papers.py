@@ -14,6 +14,7 @@ import yaml
 
 from grokscope.experiments.base import PAPERS, VERDICTS, Experiment, all_experiments
 from grokscope.experiments.claims_page import claims_page
+from grokscope.experiments.counts import verdict_counts
 from grokscope.experiments.drawing import drawn_pictures
 from grokscope.experiments.ledger import Ledger, decided, load_ledger
 from grokscope.figures.style import to_file
@@ -71,15 +72,15 @@ class PaperPages:
     def page(self, paper: str) -> tuple[str, dict[str, bytes]]:
         """One page, and its pictures by file name."""
         cited, rows = self.cited[paper], self.of(paper)
-        counts = Counter(row["verdict"] for row in rows)
-        told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         lines = [f"# {paper.replace('-', ' ').capitalize()}", ""]
         lines += [
             f"*{cited['title']}*, {authors(cited)} {cited['year']}. [{cited['url'].removeprefix('https://')}]({cited['url']})",
             "",
         ]
         lines += ["## The question", "", question(paper), "", "## The verdicts", ""]
-        counted = f"{len(rows)} statements: {told}. Each is a line below, with a link to its card in [the gallery]({GALLERY})."
+        counted = (
+            f"{verdict_counts(rows, 'statement')} Each is a line below, linked to its card in [the gallery]({GALLERY})."
+        )
         lines += [counted if rows else "No results are current: see the last section.", ""]
         for verdict, (heading, meaning) in HEADINGS.items():
             lines += self._verdicts(heading, meaning, [row for row in rows if row["verdict"] == verdict])

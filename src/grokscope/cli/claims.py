@@ -7,7 +7,6 @@ import importlib.metadata
 import shutil
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,6 +69,7 @@ def claims(
     """
     from ..experiments.base import VERDICTS
     from ..experiments.clauses import KEY
+    from ..experiments.counts import verdict_counts
 
     if scale not in (None, "full", "quick"):
         raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
@@ -98,7 +98,7 @@ def claims(
         print(claims_page(ledgers[0], rows), end="")
     else:
         print_rows(shown)
-        print(f"\n{_counts(shown)}")
+        print(f"\n{verdict_counts(shown)}")
         for ledger in ledgers:
             if ledger.found:
                 print(_wrapped(ledger.summary()))
@@ -181,19 +181,6 @@ def _write_pages(
         from .session import command_line
 
         save_file(output, gallery(ledger, rows, command_line()))
-
-
-def _counts(rows: Sequence[Row]) -> str:
-    from ..experiments.base import VERDICTS
-
-    counts = Counter(row["verdict"] for row in rows)
-    each = ", ".join(f"{counts[verdict]} {_verb(verdict, counts[verdict])}" for verdict in VERDICTS if counts[verdict])
-    return f"{len(rows)} claim{'s' * (len(rows) != 1)}{': ' + each if each else ''}."
-
-
-def _verb(verdict: str, count: int) -> str:
-    """2 disagree, 1 disagrees"""
-    return verdict if count == 1 else verdict.replace("agrees", "agree")
 
 
 def _print_omitted(ledger: Ledger) -> None:
