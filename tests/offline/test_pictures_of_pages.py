@@ -57,8 +57,8 @@ def test_of_many_arms_only_the_medians_are_drawn():
 
 
 def test_arms_that_share_a_colour_differ_in_their_dashes():
-    chart, _ = chart_of("mlp-norm", [run(name) for name in "abcdef"])
-    assert len({(colour, tuple(dashes)) for _, colour, dashes in chart.arms}) == 6
+    chart, _ = chart_of("mlp-norm", [run(name) for name in "abcdefgh"])
+    assert len({(colour, tuple(dashes)) for _, colour, dashes in chart.arms}) == 8
     alone, _ = chart_of("mlp-norm", [run("no prior"), run("oracle")])
     assert [dashes for *_, dashes in alone.arms] == [(), ()]
     assert "stroke-dasharray" in chart_svg(chart) and "stroke-dasharray" not in chart_svg(alone)

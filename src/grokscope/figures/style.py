@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from importlib.resources import as_file, files
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ParamSpec
@@ -131,9 +132,8 @@ def arm_looks(names: Sequence[str], *, ordered: bool = False) -> dict[str, Look]
     groups = [names] if ordered else sequences([name for name in names if name not in meant])
     for place, group in enumerate(groups):
         own = Look("", REPEATS[place % len(REPEATS)], MARKERS[place % len(MARKERS)])
-        colours = sequential_colours(len(group))
-        for name, colour in zip(group, colours, strict=True):
-            looks[name] = own._replace(colour=given[name].colour if name in given else colour)
+        colours = _in_order([given[name].colour for name in group if name in given], len(group))
+        looks |= {name: own._replace(colour=colour) for name, colour in zip(group, colours, strict=True)}
     rest = [name for name in names if name not in looks]
     if len(names) == len(rest) == 1 and rest[0] not in given:  # nothing to tell apart
         return {rest[0]: MEANINGS["baseline"].look}
@@ -149,6 +149,14 @@ def arm_looks(names: Sequence[str], *, ordered: bool = False) -> dict[str, Look]
             looks[name] = look._replace(dashes=_dashes(look.dashes, count))
         shared[look.colour] += 1
     return {name: looks[name] for name in names}
+
+
+def _in_order(given: list[str], count: int) -> list[str]:
+    """The given colours if they get darker from arm to arm, else those of a sequence of its own: an arm in a cross of two settings
+    belongs to two."""
+    light = [sum(mpl.colors.to_rgb(colour)) for colour in given]
+    kept = len(given) == count and all(a > b for a, b in pairwise(light))
+    return given if kept else sequential_colours(count)
 
 
 def _other(colour: str) -> Look:
