@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 @styled
 def picture(pool: dict[str, Results], scores: Sequence[Score], horizon: float) -> Figure:
-    """Left: AUROC of each predictor on unseen seeds and on unseen domains. Right: forecast against actual t_grok."""
+    """Left: AUROC of each predictor on unseen seeds and on unseen domains, on the runs that have the features of all. Right:
+    forecast of the best against actual t_grok."""
     figure = Figure(figsize=(PAGE_WIDTH, 3.2), layout="constrained")
     bars, points = figure.subplots(1, 2)
-    known = {own.predictor: own for own in scores if own.protocol == "seeds" and np.isfinite(own.auroc)}
-    other = {own.predictor: own for own in scores if own.protocol == "transfer"}
+    common = [own for own in scores if own.on == "common"]
+    known = {own.predictor: own for own in common if own.protocol == "seeds" and np.isfinite(own.auroc)}
+    other = {own.predictor: own for own in common if own.protocol == "transfer"}
     names = sorted(known, key=lambda name: known[name].auroc)
     place = np.arange(len(names))
     bars.barh(place, [known[name].auroc for name in names], height=0.6, color=NEUTRAL, alpha=0.6, label="unseen seeds")
