@@ -43,12 +43,14 @@ check: $(VENV)/.installed-dev
 	$(BIN)/python -m tools.equation_index --check
 	$(BIN)/python -m tools.speed_page --check
 	$(BIN)/python -m tools.readme_page --check
+	$(BIN)/python -m tools.forecast_page --check
 
 docs: $(VENV)/.installed speed
 	$(BIN)/grokscope claims --markdown -o docs/gallery.html > docs/claims.md
 	$(BIN)/grokscope race --full --markdown > docs/race.md
 	$(BIN)/python -m tools.equation_index
 	$(BIN)/python -m tools.concept_pictures
+	$(BIN)/python -m tools.forecast_page
 	$(BIN)/python -m tools.readme_page
 
 # docs/speed.md and its pictures from results/speed/*.json

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from grokscope.config import Log, Stop
+from grokscope.config import Log, RunConfig, Stop
 from grokscope.errors import StoreError
 from grokscope.forecast import Forecast, predictors
 from grokscope.forecast.data import FOLDS, fold_of, load_pool, table_at
@@ -15,10 +15,14 @@ from grokscope.forecast.evaluate import auroc, evaluate, lead_time, out_of_fold
 from grokscope.forecast.lognormal import fit
 from grokscope.forecast.picture import picture
 from grokscope.forecast.runs import forecast_run, observe
+from grokscope.forecast.unlike import outside
 from grokscope.launch.local import train_all
+from grokscope.models.mlp import MLP
+from grokscope.optim.adamw import AdamW
 from grokscope.probes import StoredRun
 from grokscope.probes import evaluate as probe
 from grokscope.store.results import Results, save_results
+from grokscope.tasks.modular import Modular
 
 HORIZON = 20_000
 
@@ -120,7 +124,7 @@ def test_features_come_from_the_past(pool):
 
 def test_the_predictor_that_knows_is_the_best_and_the_constant_knows_nothing(pool):
     scores, horizon = evaluate(pool, ["divergence", "constant", "sparsity"])
-    by = {(own.predictor, own.protocol): own for own in scores}
+    by = {(own.predictor, own.protocol): own for own in scores if own.on == "own"}
     good, none = by["divergence", "seeds"], by["constant", "seeds"]
     assert 1000 < horizon < HORIZON
     assert good.auroc > 0.9 and good.error < 0.25 and good.within > 0.8
@@ -129,6 +133,47 @@ def test_the_predictor_that_knows_is_the_best_and_the_constant_knows_nothing(poo
     assert by["sparsity", "seeds"].auroc < 0.75
     assert by["divergence", "transfer"].auroc > 0.8
     assert good.lead > none.lead == 0
+
+
+def with_checkpoints(results, at_once=25, later=45):
+    """With the feature of a checkpoint in some runs at t_mem, and in more at 1.5 · t_mem."""
+    runs = results.runs.assign(place=range(len(results.runs)))
+    rows = [
+        {"run": run.run, "arm": run.arm, "seed": run.seed, "epoch": multiple * run.t_mem, "llc": llc}
+        for run in runs.itertuples()
+        for multiple, known in ((1.0, at_once), (1.5, later), (2.0, later))
+        for llc in [float(run.place) if run.place < known and multiple < 2 else np.nan]
+    ]
+    return results._replace(probes={"forecast": pd.DataFrame(rows)})
+
+
+def test_a_predictor_is_first_scored_where_most_of_its_runs_have_its_features(pool, monkeypatch):
+    few = ("divergence", "constant", "learning-coefficient")
+    monkeypatch.setattr(predictors, "_entries", {kind: predictors.get(kind) for kind in few})
+    scores, _ = evaluate({"si-dial": with_checkpoints(pool["si-dial"])})
+    seeds = {(own.predictor, own.on): own for own in scores if own.protocol == "seeds"}
+    own = seeds["learning-coefficient", "own"]
+    assert own.at == 1.5 and own.runs > 40, "twenty-five runs at t_mem are a selection"
+    assert seeds["divergence", "own"].at == 1.0 and seeds["divergence", "own"].runs == 48
+    common = [score for score in scores if score.on == "common"]
+    assert {(score.at, score.runs) for score in common} == {(1.5, own.runs)}
+    alone, _ = evaluate({"si-dial": with_checkpoints(pool["si-dial"])}, ["divergence"])
+    assert [score for score in scores if score.predictor == "divergence"] == alone, "whoever else is asked for"
+
+
+def test_a_feature_that_was_measured_once_stays_known(pool):
+    results = {"si-dial": with_checkpoints(pool["si-dial"])}
+    once, later = (table_at(results, multiple).set_index("run")["llc"] for multiple in (1.5, 2.0))
+    assert later.notna().sum() > 30
+    pd.testing.assert_series_equal(once[later.index], later)
+
+
+def test_a_constant_ranks_the_wrong_way_round_where_an_arm_is_left_out():
+    """The mean of the others is low for a slow arm: why AUROC and ρ over all arms together have no 0.5 and 0."""
+    scores, _ = evaluate({"si-dial": made_up(arms=("q = 1", "q = 16"), noise=0.05)}, ["constant"])
+    found = {own.protocol: own for own in scores if own.on == "own"}
+    assert found["transfer"].auroc < 0.25 and found["transfer"].rho < -0.5
+    assert abs(found["seeds"].rho) < 0.4
 
 
 def test_runs_with_a_prior_and_runs_that_grokked_already_are_left_out(pool):
@@ -220,6 +265,35 @@ def test_a_stored_run_is_forecast(memorised, pool):
     assert later.low >= 120 and later.chance > said.chance
 
 
+def test_another_predictor_is_asked_where_features_are_missing(memorised, pool):
+    thinned = memorised.metrics[memorised.metrics["epoch"].isin([0, memorised.info.summary["t_mem"]])]
+    sparse = StoredRun(memorised.info)
+    sparse.__dict__["metrics"] = thinned
+    said = forecast_run(sparse, pool)
+    assert said.predictor == "divergence"
+    assert said.note.startswith("combined needs mlp_norm_slope, oscillation") and "divergence instead" in said.note
+    with pytest.raises(StoreError, match="has no mlp_norm_slope, oscillation at epoch"):
+        forecast_run(sparse, pool, "combined")
+    assert forecast_run(memorised, pool).predictor == "combined" and not forecast_run(memorised, pool).note
+
+
+def test_settings_that_no_run_had_are_named_and_trust_is_low(memorised, pool):
+    said = forecast_run(memorised, pool, "divergence")
+    assert said.trust.startswith("low: ") and "task.p = 11 (learned from 113)" in said.trust
+    runs = pool["si-dial"].runs
+    ids = set(runs["run"])
+    usual = RunConfig()
+    assert outside(usual, pool, ids) == []
+    assert outside(replace(usual, optim=AdamW(lr=1e-2)), pool, ids) == ["optim.lr = 0.01 (learned from 0.001)"]
+    assert outside(replace(usual, model=MLP()), pool, ids) == ["model.kind = mlp (learned from transformer)"]
+    wider = {"si-dial": pool["si-dial"]._replace(runs=runs.assign(**{"task.alphabet": ["1", "operands"] * 24}))}
+    for alphabet, inside in ((1, True), ("operands", True), (16, False)):
+        config = replace(usual, task=Modular(alphabet=alphabet), seed=7, epochs=5)
+        assert (outside(config, wider, ids) == []) is inside
+    swept = {"si-dial": pool["si-dial"]._replace(runs=runs.assign(**{"optim.lr": [1e-4, 1e-2] * 24}))}
+    assert outside(usual, swept, ids) == [], "between two that were learned from"
+
+
 def test_the_probe_stores_what_forecasts_need(memorised):
     table = probe("forecast", memorised)
     t_mem = memorised.info.summary["t_mem"]
@@ -245,6 +319,7 @@ def test_bad_input_is_one_line(memorised, pool, run, tmp_path):
         (("forecast", "--evaluate"), "results of"),
         (("forecast", "--evaluate", "--scale", "huge"), "neither full nor quick"),
         (("forecast", "abc", "--picture", "x"), "needs --evaluate"),
+        (("forecast", "--evaluate", "--at", "100"), "observed at multiples of t_mem"),
     ):
         code, _, err = run(*words)
         assert code == 2 and problem in err and err.count("\n") == 1
@@ -255,7 +330,10 @@ def test_the_command_works_from_stored_results(memorised, pool, run, tmp_path, m
     assert load_pool(tmp_path / "results").keys() == {"si-dial"}
     code, out, _ = run("forecast", memorised.id, "--runs", memorised.runs, "--predictor", "divergence", "--json")
     assert code == 0
-    assert json.loads(out)[0]["run"] == memorised.id
+    (said,) = json.loads(out)
+    assert (said["run"], said["predictor"], said["clock"]) == (memorised.id, "divergence", "first")
+    code, out, _ = run("forecast", memorised.id, "--runs", memorised.runs)
+    assert code == 0 and "t_grok_first" in out and f"{memorised.id}: trust is low" in out
     few = ("divergence", "constant", "combined")
     monkeypatch.setattr(predictors, "_entries", {kind: predictors.get(kind) for kind in few})
     code, out, _ = run("forecast", "--evaluate", "--json", "--picture", tmp_path / "picture")
@@ -263,4 +341,6 @@ def test_the_command_works_from_stored_results(memorised, pool, run, tmp_path, m
     assert {own["predictor"] for own in json.loads(out)["scores"]} == set(few)
     assert (tmp_path / "picture.svg").exists()
     code, out, _ = run("forecast", "--evaluate")
-    assert code == 0 and "AUROC" in out and "constant" in out
+    assert code == 0 and "AUROC" in out and "constant" in out and "the runs that have the features of all" in out
+    code, out, _ = run("forecast", "--evaluate", "--predictor", "constant", "--json")
+    assert code == 0 and {own["predictor"] for own in json.loads(out)["scores"]} == {"constant"}

@@ -36,8 +36,15 @@ def forecast(
         ),
     ] = None,
     predictor: Annotated[
-        str, typer.Option("--predictor", metavar="NAME", help="`grokscope list predictors` shows the choices.")
-    ] = "combined",
+        str | None,
+        typer.Option(
+            "--predictor",
+            metavar="NAME",
+            help="`grokscope list predictors` shows the choices. By default combined, or another one where a run has not all "
+            "its features; with --evaluate all.",
+            show_default=False,
+        ),
+    ] = None,
     results: Annotated[
         Path,
         typer.Option("--results", metavar="DIR", help="Results to learn from, as `grokscope reproduce` writes them."),
@@ -63,20 +70,23 @@ def forecast(
     from ..forecast import predictors
     from ..forecast.data import load_pool
 
-    predictors.get(predictor)  # an unknown name is refused first
+    if predictor is not None:
+        predictors.get(predictor)  # an unknown name is refused first
     if scale not in ("full", "quick"):
         raise ConfigError("--scale", f"{scale!r} is neither full nor quick")
     if not evaluate and not names:
         raise ConfigError("RUN", "name the runs to forecast, or use --evaluate; `grokscope runs` lists them")
     if evaluate and names:
         raise ConfigError("--evaluate", "scores predictors on stored results and takes no runs")
+    if evaluate and at is not None:
+        raise ConfigError("--at", "with --evaluate runs are observed at multiples of t_mem; leave it out")
     if picture is not None and not evaluate:
         raise ConfigError("--picture", "needs --evaluate")
     pool = load_pool(results, scale)
     if evaluate:
         from ..forecast.evaluate import evaluate as score
 
-        scores, horizon = score(pool, horizon=None if by is None else float(by))
+        scores, horizon = score(pool, predictor and [predictor], None if by is None else float(by))
         if picture is not None:
             from ..figures.style import save
             from ..forecast.picture import picture as draw
@@ -107,30 +117,41 @@ def forecast(
     Choice([], problems, named=True).finish(problems)
 
 
+COLUMNS = ("predictor", "at", "runs", "AUROC", "factor", "MAPE", "ρ", "ρ within", "in 80 %", "lead", "public figure")
+PROTOCOLS = {"seeds": "unseen seeds", "transfer": "unseen alphabet or task"}
+
+
 def _print_scores(scores: list[Score], horizon: float) -> None:
+    for on, set_of_runs in (
+        ("common", "the runs that have the features of all predictors"),
+        ("own", "all runs that have its features: not the same for all"),
+    ):
+        for protocol, words in PROTOCOLS.items():
+            own = [score for score in scores if (score.on, score.protocol) == (on, protocol)]
+            if own:
+                print(f"{words}, {set_of_runs}")
+                _print_table(own)
+                print()
+    print(
+        f"AUROC of generalising by epoch {horizon:,.0f}; factor: median error of t_grok; ρ within: over the seeds of one arm; "
+        "in 80 %: share of runs inside the interval of 80 %; lead: median epochs of warning at 5 % false alarms; "
+        "at: multiple of t_mem at which the run was observed.\n"
+        "AUROC and ρ are over all arms together. Who knows nothing then ranks the wrong way round: the mean of the other arms is "
+        "low for a slow arm that is left out and high for a fast one, so that `constant` lies far below 0.5 and 0 on an unseen "
+        "alphabet or task, and a little on unseen seeds. ρ within is free of this."
+    )
+
+
+def _print_table(scores: list[Score]) -> None:
     from rich.table import Table
 
     printed = Table(box=None, pad_edge=False, header_style="bold")
-    for name in (
-        "predictor",
-        "protocol",
-        "at",
-        "runs",
-        "AUROC",
-        "factor",
-        "MAPE",
-        "ρ",
-        "ρ within",
-        "in 80 %",
-        "lead",
-        "public figure",
-    ):
-        numeric = name not in ("predictor", "protocol", "public figure")
+    for name in COLUMNS:
+        numeric = name not in ("predictor", "public figure")
         printed.add_column(name, justify="right" if numeric else "left", no_wrap=True)
-    for own in sorted(scores, key=lambda score: (score.protocol, -_or_low(score.auroc))):
+    for own in sorted(scores, key=lambda score: -_or_low(score.auroc)):
         printed.add_row(
             own.predictor,
-            own.protocol,
             f"{own.at:g}",
             str(own.runs),
             f"{own.auroc:.2f}",
@@ -143,11 +164,6 @@ def _print_scores(scores: list[Score], horizon: float) -> None:
             own.public,
         )
     print_table(printed, 160, soft_wrap=True)
-    print(
-        f"\nAUROC of generalising by epoch {horizon:,.0f}; factor: median error of t_grok; ρ within: over the seeds of one arm; "
-        "in 80 %: share of runs inside the interval of 80 %; lead: median epochs of warning at 5 % false alarms; "
-        "at: multiple of t_mem at which the run was observed."
-    )
 
 
 def _or_low(value: float) -> float:
@@ -158,17 +174,24 @@ def _print_forecasts(found: list[RunForecast]) -> None:
     from rich.table import Table
 
     printed = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("run", "at", "groks by", "probability", "t_grok", "80 % interval", "actual", "trust"):
-        printed.add_column(name, justify="left" if name in ("run", "trust") else "right", no_wrap=True)
+    for name in ("run", "predictor", "at", "groks by", "probability", "t_grok", "80 % interval", "actual", "trust"):
+        printed.add_column(name, justify="left" if name in ("run", "predictor", "trust") else "right", no_wrap=True)
     for own in found:
         printed.add_row(
             own.run,
+            own.predictor,
             f"{own.epoch:,}",
             f"{own.by:,}",
             f"{100 * own.chance:.0f} %",
             f"{own.t_grok:,.0f}",
             f"{own.low:,.0f} to {own.high:,.0f}",
             "" if own.actual is None else f"{own.actual:,}",
-            own.trust,
+            own.trust.partition(":")[0],
         )
     print_table(printed, 160, soft_wrap=True)
+    print()
+    for own in found:
+        print(f"{own.run}: trust is {own.trust}." + (f" {own.note}." if own.note else ""))
+    print(
+        "\nt_grok and actual: the first evaluation at the threshold (`t_grok_first` of `grokscope runs`), held or not."
+    )

@@ -83,11 +83,12 @@ def _rows(name: str, results: Results, multiple: float) -> list[dict[str, object
 
 
 def _exact(table: pd.DataFrame | None, observed: float) -> dict[str, object]:
-    """Features that were stored at full resolution, from the last observation up to the epoch."""
+    """Features that were stored at full resolution, each from its last observation up to the epoch: the learning coefficient is
+    estimated once, at the first checkpoint."""
     if table is None:
         return {}
     seen = table[table["epoch"] <= observed * (1 + 1e-9)]
     if seen.empty:
         return {}
-    last = seen.sort_values("epoch").iloc[-1].drop(["run", "arm", "seed", "epoch"], errors="ignore")
+    last = seen.sort_values("epoch").ffill().iloc[-1].drop(["run", "arm", "seed", "epoch"], errors="ignore")
     return {str(name): float(value) for name, value in last.items() if pd.notna(value)}

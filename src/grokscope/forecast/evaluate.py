@@ -2,13 +2,17 @@
 
 Seeds are split into folds once and for all. Outer folds score, folds within the training runs choose the penalty. Transfer learns
 from all other domains (alphabets, tasks) and scores on one that was left out.
+
+Features that need a checkpoint exist in fewer runs than those that training logs. Every predictor is therefore scored twice: on all
+runs that have its features, and on the runs that have the features of all predictors, at one epoch of observation. Only the second
+compares predictors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -25,6 +29,11 @@ if TYPE_CHECKING:
 
 FEWEST = 20
 """Runs without which a predictor is not scored."""
+ENOUGH = 0.9
+"""Share of the runs that ever have its features at which a predictor is first scored: before, they are a selection."""
+On = Literal["common", "own"]
+PROTOCOLS = {"seeds": "fold", "transfer": "domain"}
+"""What is left out, by protocol."""
 FALSE_ALARMS = 0.05
 FORECAST = ("mean", "sigma", "middle", "low", "high", "far")
 """Columns that a forecast adds to the table of runs."""
@@ -37,8 +46,11 @@ class Score:
     predictor: str
     protocol: str
     """seeds: unseen seeds of known domains; transfer: a domain that was left out."""
+    on: On
+    """common: the runs that have the features of all predictors; own: all that have those of this one."""
     at: float
-    """Epoch of observation, as a multiple of t_mem: the first one at which its features are stored."""
+    """Epoch of observation, as a multiple of t_mem: the first one at which nine tenths of its runs have its features; in common
+    the first one at which this holds for all predictors."""
     runs: int
     auroc: float
     """Of the probability of generalising by the horizon, against whether the run did."""
@@ -98,24 +110,63 @@ def horizon_of(table: pd.DataFrame) -> float:
     return min(median, float(censored.min())) if len(censored) else median
 
 
+def first_multiple(kind: str, tables: dict[float, pd.DataFrame]) -> float | None:
+    """The first epoch of observation at which enough of the runs that ever have the features of a predictor have them; None if too
+    few runs do."""
+    usable = {multiple: set(_usable(kind, table)["run"]) for multiple, table in tables.items() if len(table)}
+    ever = set().union(*usable.values())
+    return next((at for at, runs in usable.items() if len(runs) >= max(FEWEST, ENOUGH * len(ever))), None)
+
+
+def common_runs(kinds: Sequence[str], tables: dict[float, pd.DataFrame]) -> tuple[float, set[str]]:
+    """The first epoch of observation at which all of these predictors can be scored, and the runs that have all their features
+    then."""
+    at = max(first_multiple(kind, tables) or 0.0 for kind in kinds)
+    table = tables[at]
+    for kind in kinds:
+        table = _usable(kind, table)
+    return at, set(table["run"])
+
+
+def _usable(kind: str, table: pd.DataFrame) -> pd.DataFrame:
+    return table[predictors.get(kind)().usable(table)]
+
+
 def evaluate(
     pool: dict[str, Results], kinds: Iterable[str] | None = None, horizon: float | None = None
 ) -> tuple[list[Score], float]:
-    """The score of every predictor under both protocols, and the horizon."""
+    """The score of every predictor, or of some, under both protocols and on both sets of runs, and the horizon. The common runs are
+    those of all predictors that can be scored, also where some are asked for."""
     tables = {multiple: table_at(pool, multiple) for multiple in MULTIPLES}
     first = tables[MULTIPLES[0]]
     by = horizon_of(first) if horizon is None else horizon
+    begins = {kind: at for kind in predictors.entries() if (at := first_multiple(kind, tables)) is not None}
+    together, runs = common_runs(list(begins), tables) if begins else (0.0, set())
+    shared = {multiple: table[table["run"].isin(runs)] for multiple, table in tables.items() if len(table)}
     scores = []
     for kind in kinds or predictors.entries():
-        for protocol, split in (("seeds", "fold"), ("transfer", "domain")):
-            observed = {multiple: out_of_fold(kind, table, split) for multiple, table in tables.items()}
-            enough = [multiple for multiple, table in observed.items() if len(table) >= FEWEST]
-            if enough:
-                scores.append(_score(kind, protocol, enough[0], observed, by))
+        if kind not in begins:
+            continue
+        for protocol, split in PROTOCOLS.items():
+            sets: dict[On, tuple[float, dict[float, pd.DataFrame]]] = {
+                "common": (together, shared),
+                "own": (begins[kind], tables),
+            }
+            for on, (at, given) in sets.items():
+                observed = {m: out_of_fold(kind, table, split) for m, table in given.items() if m >= at}
+                if len(observed.get(at, ())) >= FEWEST:
+                    scores.append(_score(kind, protocol, on, at, observed, by))
     return scores, by
 
 
-def _score(kind: str, protocol: str, at: float, observed: dict[float, pd.DataFrame], by: float) -> Score:
+def _score(
+    kind: str,
+    protocol: str,
+    on: On,
+    at: float,
+    observed: dict[float, pd.DataFrame],
+    by: float,
+) -> Score:
     table = observed[at]
     time, grokked = table["time"].to_numpy(float), table["grokked"].to_numpy(bool)
     middle = table["middle"].to_numpy(float)
@@ -125,6 +176,7 @@ def _score(kind: str, protocol: str, at: float, observed: dict[float, pd.DataFra
     return Score(
         predictor=kind,
         protocol=protocol,
+        on=on,
         at=at,
         runs=len(table),
         auroc=auroc(chance(table, by), grokked & (time <= by)),

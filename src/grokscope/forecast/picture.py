@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..figures.panels import log_epochs
 from ..figures.style import NEUTRAL, PAGE_WIDTH, SMALL, arm_looks, styled
 from .data import table_at
 from .evaluate import Score, out_of_fold
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
 @styled
 def picture(pool: dict[str, Results], scores: Sequence[Score], horizon: float) -> Figure:
-    """Left: AUROC of each predictor on unseen seeds and on unseen domains. Right: forecast against actual t_grok."""
-    figure = Figure(figsize=(PAGE_WIDTH, 3.2), layout="constrained")
+    """Left: AUROC of each predictor on unseen seeds and on unseen domains, on the runs that have the features of all. Right:
+    forecast of the best against actual t_grok."""
+    figure = Figure(figsize=(PAGE_WIDTH, 4.0), layout="constrained")
     bars, points = figure.subplots(1, 2)
-    known = {own.predictor: own for own in scores if own.protocol == "seeds" and np.isfinite(own.auroc)}
-    other = {own.predictor: own for own in scores if own.protocol == "transfer"}
+    common = [own for own in scores if own.on == "common"]
+    known = {own.predictor: own for own in common if own.protocol == "seeds" and np.isfinite(own.auroc)}
+    other = {own.predictor: own for own in common if own.protocol == "transfer"}
     names = sorted(known, key=lambda name: known[name].auroc)
     place = np.arange(len(names))
     bars.barh(place, [known[name].auroc for name in names], height=0.6, color=NEUTRAL, alpha=0.6, label="unseen seeds")
@@ -43,6 +46,7 @@ def picture(pool: dict[str, Results], scores: Sequence[Score], horizon: float) -
             points.plot(late["time"], late["middle"], ">", markersize=3, color=look.colour, markerfacecolor="none")
         ends = [table["time"].min(), table["time"].max()]
         points.plot(ends, ends, linewidth=0.8, color="black")
-        points.set(xscale="log", yscale="log", xlabel="t_grok (▷: not by then)", ylabel=f"forecast by {best}")
+        points.set(yscale="log", xlabel="t_grok (▷: not by then)", ylabel=f"forecast by {best}")
+        log_epochs(points, ends[0] / 1.2, ends[1] * 1.2)
         points.legend(fontsize=SMALL, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     return figure

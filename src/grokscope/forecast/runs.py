@@ -15,6 +15,7 @@ from ..probes.forecast import network_features
 from .base import INTERVAL, predictors
 from .data import table_at
 from .evaluate import FEWEST, auroc, chance, out_of_fold
+from .unlike import in_words, outside
 
 if TYPE_CHECKING:
     from ..run import StoredRun
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 FAR = 3.0
 """Standard deviations from the runs that were learned from beyond which a forecast is not to be trusted."""
+FIRST, *OTHERS = ("combined", "without-oracle", "divergence", "fourier", "entropy", "memorisation")
+"""The predictor that is asked where none is named, and those that are asked instead where the run has not all its features: by how
+they rank on stored runs. Every run that has memorised has those of the last."""
+CLOCK = "first"
+"""The clock of `actual`, and of the times that predictors learn: the first evaluation at the threshold, held or not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +35,7 @@ class RunForecast:
     """What is said about one run."""
 
     run: str
+    predictor: str
     epoch: int
     """Epoch of observation."""
     chance: float
@@ -42,7 +49,22 @@ class RunForecast:
     trust: str
     """In words: how it did on unseen seeds, and whether this run resembles those that were learned from."""
     actual: int | None
-    """When it did generalise, if it is known."""
+    """When it did generalise, if it is known: its t_grok_first, the first touch, which may be earlier than t_grok."""
+    clock: str = CLOCK
+    """Of t_grok and actual."""
+    note: str = ""
+    """Why another predictor was asked than the usual one."""
+
+
+class MissingError(StoreError):
+    """A run has not all features of a predictor."""
+
+    def __init__(self, run: str, kind: str, missing: set[str], t_mem: int, epoch: int):
+        self.missing = ", ".join(sorted(missing))
+        super().__init__(
+            f"run {run} has no {self.missing} at epoch {epoch}, which {kind} needs; a checkpoint between {t_mem} and {epoch} "
+            "(log.keep) or more evaluations (log.every) may have it"
+        )
 
 
 def observe(run: StoredRun, kind: str, at: int | None = None) -> dict[str, float]:
@@ -66,21 +88,30 @@ def observe(run: StoredRun, kind: str, at: int | None = None) -> dict[str, float
         if kept:
             found |= network_features(run, kept[-1], chains="llc" in missing)
     if missing := set(predictors.get(kind).columns) - set(found):
-        raise StoreError(
-            f"run {run.id} has no {', '.join(sorted(missing))} at epoch {epoch}, which {kind} needs; a checkpoint between "
-            f"{times.t_mem} and {epoch} (log.keep) may have it"
-        )
+        raise MissingError(run.id, kind, missing, times.t_mem, epoch)
     return found | {"observed": float(max(epoch, 1)), "t_mem": float(times.t_mem)}
 
 
+def _observe_any(run: StoredRun, at: int | None) -> tuple[str, dict[str, float], str]:
+    """The first predictor whose features a run has, the features, and why it is not the usual one."""
+    note = ""
+    for kind in (FIRST, *OTHERS):
+        try:
+            return kind, observe(run, kind, at), note and f"{note}: {kind} instead"
+        except MissingError as error:
+            note = note or f"{FIRST} needs {error.missing}, which the run has not"
+    raise StoreError(f"run {run.id}: {note}")
+
+
 def forecast_run(
-    run: StoredRun, pool: dict[str, Results], kind: str = "combined", at: int | None = None, by: int | None = None
+    run: StoredRun, pool: dict[str, Results], kind: str | None = None, at: int | None = None, by: int | None = None
 ) -> RunForecast:
     """Whether and when a run will generalise.
 
-    by   epoch of the probability; the run's last planned epoch by default
+    kind   predictor; by default `combined`, or another one where the run has not all its features
+    by     epoch of the probability; the run's last planned epoch by default
     """
-    seen = observe(run, kind, at)
+    kind, seen, note = _observe_any(run, at) if kind is None else (kind, observe(run, kind, at), "")
     learned = table_at(pool, seen["observed"] / max(seen["t_mem"], 1.0))
     learned = learned[learned["run"] != run.id] if len(learned) else learned
     predictor = predictors.get(kind)()
@@ -97,19 +128,26 @@ def forecast_run(
     actual = times_of(run.info).t_grok_first
     return RunForecast(
         run=run.id,
+        predictor=kind,
         epoch=int(seen["observed"]),
         chance=float(forecast.by(horizon)[0]),
         by=horizon,
         t_grok=float(forecast.quantile(0.5)[0]),
         low=float(forecast.quantile(tail)[0]),
         high=float(forecast.quantile(1 - tail)[0]),
-        trust=_trust(kind, usable, float(forecast.far[0])),
+        trust=_trust(kind, usable, float(forecast.far[0]), outside(run.config, pool, set(usable["run"]))),
         actual=actual,
+        note=note,
     )
 
 
-def _trust(kind: str, learned: pd.DataFrame, far: float) -> str:
-    """`good: off by a factor of 1.2 on unseen seeds`; low where the interval is not honest or the run is unlike all others."""
+def _trust(kind: str, learned: pd.DataFrame, far: float, unlike: list[str]) -> str:
+    """`good: off by a factor of 1.2 on 560 unseen runs`; low where the run is unlike all that were learned from.
+
+    unlike   settings that none of these has
+    """
+    if unlike:
+        return f"low: {in_words(unlike)}"
     tested = out_of_fold(kind, learned)
     grokked = tested["grokked"].to_numpy(bool)
     ratio = np.log(tested["middle"][grokked] / tested["time"][grokked])

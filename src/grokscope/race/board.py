@@ -113,7 +113,7 @@ def _row(results: Results, arm: str, method: Method | None, tuned: Mapping[str, 
     name = method.kind if method else arm
     source = method.inherits or name if method else name
     entry = tuned.get(source, {})
-    note = entry.get("note", "")
+    note = "; ".join(filter(None, (entry.get("note", ""), _edges(method, entry.get("settings", {})))))
     if method and method.inherits:
         note = f"settings of {method.inherits}, not tuned itself"
     return Row(
@@ -132,6 +132,13 @@ def _row(results: Results, arm: str, method: Method | None, tuned: Mapping[str, 
         tuning_steps=entry.get("run_steps"),
         note=note,
     )
+
+
+def _edges(method: Method | None, settings: Mapping[str, Any]) -> str:
+    """Which of the chosen settings lie at the edge of their ranges: better ones may lie beyond."""
+    space = method.space if method else {}
+    found = [name for name, own in space.items() if name in settings and own.is_edge(settings[name])]
+    return f"at the edge of its range: {', '.join(found)}" if found else ""
 
 
 def _median(results: Results, arm: str, clock: Clock) -> Interval:

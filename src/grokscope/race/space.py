@@ -13,6 +13,8 @@ SEED = 2026
 """Of all draws of the race."""
 DIGITS = 5
 """Significant digits of a drawn value: enough for a setting, and short enough to be printed."""
+EDGE = 0.05
+"""Share of a range, at either end, in which a chosen value says that better ones may lie beyond."""
 
 
 class LogUniform(NamedTuple):
@@ -27,6 +29,14 @@ class LogUniform(NamedTuple):
         """The value at a quantile between 0 and 1."""
         drawn = float(f"{math.exp((1 - quantile) * math.log(self.low) + quantile * math.log(self.high)):.{DIGITS}g}")
         return float(f"{1 - drawn:.6g}") if self.complement else drawn
+
+    def is_edge(self, value: float) -> bool:
+        """Whether a value lies at one of the ends, on the scale on which it is drawn."""
+        drawn = 1 - value if self.complement else value
+        if drawn <= 0 or self.low == self.high:
+            return False
+        quantile = math.log(drawn / self.low) / math.log(self.high / self.low)
+        return not EDGE < quantile < 1 - EDGE
 
     def __str__(self) -> str:
         return f"{'1 − ' if self.complement else ''}({self.low:g} … {self.high:g})"
