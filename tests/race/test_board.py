@@ -54,6 +54,13 @@ def test_a_search_shows_whose_settings_it_has():
     assert row.settings == {"optim.lr": 0.01} and row.note == "settings of adamw, not tuned itself"
 
 
+@pytest.mark.parametrize(("lr", "note"), [(0.01, ""), (0.099, "at the edge of its range: optim.lr")])
+def test_a_setting_at_the_edge_of_its_range_is_named(lr, note):
+    tuned = {"adamw": {"settings": {"optim.lr": lr, "optim.weight_decay": 1.0}, "run_steps": 1, "note": ""}}
+    (row,) = ranked(table(AdamW=[200] * 6), tuned)
+    assert row.note == note and cells(row)[-1].endswith(note)
+
+
 def test_words():
     assert interval((1200.0, 900.0, math.inf)) == "1,200 (900 to never)"
     assert interval((math.inf,) * 3) == "never" and interval((math.nan,) * 3) == "–"

@@ -41,3 +41,9 @@ def test_the_middle_is_geometric():
 def test_an_empty_range_is_refused():
     with pytest.raises(ConfigError, match="space of method x is empty"):
         draws("x", {"optim.lr": LogUniform(0.0, 1.0)}, 1)
+
+
+@pytest.mark.parametrize(("value", "edge"), [(1e-4, True), (1.3e-4, True), (1e-3, False), (0.09, True), (0.05, False)])
+def test_the_edges_of_a_range(value, edge):
+    assert LogUniform(1e-4, 0.1).is_edge(value) is edge
+    assert LogUniform(1e-4, 0.1, complement=True).is_edge(1 - value) is edge
