@@ -102,6 +102,16 @@ def test_only_columns_that_a_run_has_are_shown():
     assert len(drawn([line(row=without), line(), line(row={})], 80, 24)) == 5
 
 
+def test_a_search_shows_held_out_examples_in_place_of_test_examples():
+    row = {"train_accuracy": 1.0, "test_accuracy": 0.77, "val_accuracy": 0.5}
+    line = Line(name="a", epoch=1, epochs=2, row=row, status="running", regression=False, held_out=True)
+    console = Console(width=80, file=io.StringIO())
+    console.print(draw([line], width=80, height=10, footer=""))
+    text = console.file.getvalue()
+    assert "held out" in text and "50.0%" in text and "█" * 10 in text
+    assert "test" not in text and "77" not in text and "█" * 11 not in text
+
+
 def test_a_value_that_is_not_finite_is_shown():
     values = dict.fromkeys(ROW, float("nan"))
     _, row, last, _ = drawn([line(row=values, status="diverged"), line(row={"test_accuracy": float("inf")})], 80, 24)

@@ -140,6 +140,13 @@ def test_bad_branches_are_refused_in_one_line(tiny, tmp_path):
         train_all([branch_of(acted, config)], runs=tmp_path, device="cpu")
 
 
+def test_an_empty_epoch_is_refused(tiny, tmp_path, run):
+    parent = trained(kept(tiny), tmp_path)
+    code, out, err = run("branch", f"{parent.id}@", "--runs", tmp_path)
+    assert (code, out) == (2, "")
+    assert err == f"RUN@EPOCH: '{parent.id}@' names no epoch; leave out the @ for the last one\n"
+
+
 def test_another_optimizer_continues_after_a_reset(tiny, tmp_path):
     config = kept(tiny)
     parent = trained(config, tmp_path)

@@ -1,10 +1,12 @@
 """The command: what it prints, what it writes, and one line for what is wrong."""
 
 import json
+import re
 
 import pytest
 
 from grokscope.cli import main
+from grokscope.cli.progress import Display
 from grokscope.launch import local
 
 TINY = [
@@ -57,6 +59,55 @@ def test_candidates_that_are_not_stored_are_marked(run, monkeypatch):
     assert code == 0 and len(json.loads(out)) == 1, "the winner"
 
 
+def test_why_candidates_were_dropped_is_printed(run, monkeypatch):
+    monkeypatch.setattr("grokscope.searching.schedules.base.leads", lambda rivals, chance: True)
+    code, out, _ = run("search", *TINY, "--k", "2", "--quiet")
+    dropped = [line for line in out.splitlines() if "epoch 10" in line and "position" in line and "decided" not in line]
+    assert code == 0 and len(dropped) == 2
+    assert all(re.search(r"epoch 10 +loss \d\.\d{3} against \d\.\d{3}$", line.rstrip()) for line in dropped)
+
+
+def test_a_split_of_size_0_in_the_file_is_refused_too(run, tmp_path):
+    (tmp_path / "own.toml").write_text("[task]\nvalidation = 0.0\n")
+    code, _, err = run("search", "own.toml", *TINY)
+    assert code == 2 and err.startswith("task.validation: no validation split left")
+    (tmp_path / "own.toml").write_text('task = "parity"\n')
+    code, _, err = run("search", "own.toml", "--k", "99")
+    assert code == 2 and err.startswith("search.k")
+
+
+def test_what_was_never_tried_is_said(run):
+    words = ("search", *TINY, "--set", "task.distractors=4", "--set", "search.proposal=grow")
+    code, out, _ = run(*words, "--budget", "130", "--quiet")
+    tried = "No support found among those that were tried, 3 of the 15 of 2 units and none of 3 or 4 units"
+    assert code == 0 and f"{tried} (budget: 130 run-steps)." in " ".join(out.split())
+    code, out, err = run(*words, "--budget", "100", "--k", "3", "--quiet")
+    assert code == 2 and err.splitlines()[-1].startswith("search.budget: 100 run-steps are too few: grow tried")
+    code, out, _ = run("search", *TINY, "--quiet")
+    assert code == 0 and "tried" not in out, "all subsets were"
+
+
+def test_a_search_that_is_repeated_says_what_was_trained_before(run):
+    words = ("search", *TINY, "--k", "2", "--quiet")
+    code, out, _ = run(*words)
+    assert code == 0 and "from before" not in out
+    code, out, _ = run(*words)
+    assert code == 0 and re.search(r"Of (\d+) run-steps 0 were trained now; the others are stored from before\.", out)
+
+
+def test_progress_shows_no_test_accuracy(run, monkeypatch):
+    monkeypatch.setattr("grokscope.cli.progress.Display.__init__", every_update(Display.__init__))
+    code, _, err = run("search", *TINY, "--k", "2")
+    assert code == 0 and "best held-out loss " in err and "test" not in err
+
+
+def every_update(begin):
+    def make(self, *about, **how):
+        begin(self, *about, **how, every=0.0)
+
+    return make
+
+
 def test_an_interrupted_search_says_what_begins_again(run, monkeypatch):
     with monkeypatch.context() as patch:
         whole = local.train_in_memory
@@ -88,6 +139,17 @@ def test_an_interrupted_search_says_what_begins_again(run, monkeypatch):
             ("--set", "model=embedding-mlp"),
             "model: embedding-mlp has no attention: a search compares priors on attention",
         ),
+        (
+            ("--set", "task.validation=0"),
+            "task.validation: no validation split left, by which candidates are judged; leave the setting out, or choose a "
+            "fraction such as 0.1",
+        ),
+        (
+            ("--set", "task.confirmation=0.0"),
+            "task.confirmation: no confirmation split left, on which the winner is tested; leave the setting out, or choose a "
+            "fraction such as 0.1",
+        ),
+        (("--set", "search.family=clases"), "search.family: no support is called 'clases'. Did you mean classes?"),
         (("--rivals", "stgg"), "rival: no rival is called 'stgg'. Did you mean stg?"),
         (("--set", "search.budgte=5"), "search.budgte: no such setting. Did you mean search.budget?"),
     ],

@@ -89,7 +89,9 @@ def _config(word: str, do: dict[str, Any], settings: dict[str, Any], runs: Path)
     from ..config import RunConfig, merge, nested
     from ..run import StoredRun
 
-    name, _, epoch = word.partition("@")
+    name, asked, epoch = word.partition("@")
+    if asked and not epoch:
+        raise ConfigError("RUN@EPOCH", f"{shown(word)} names no epoch; leave out the @ for the last one")
     parent = StoredRun.find(runs, name)
     plain = parent.config.changes() | {"branch": {"run": parent.id, "epoch": epoch or "last"}, "do": do}
     return RunConfig.from_dict(merge(plain, nested(settings), source=f"run {parent.id}", notify=_say))

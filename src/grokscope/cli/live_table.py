@@ -20,7 +20,7 @@ GAP = 2
 NAME = 16
 """Least width of a name: below that, the column D is left out."""
 BARS = (20, 10, 0)
-"""Widths of the bar that shows test accuracy: the widest that leaves the names whole."""
+"""Widths of the bar that shows test or held-out accuracy: the widest that leaves the names whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,12 @@ class Line:
     status: str
     regression: bool
     """Whether accuracies are R²."""
+    held_out: bool = False
+    """Whether validation examples are shown instead of test examples."""
+
+    @property
+    def side(self) -> str:
+        return "val" if self.held_out else "test"
 
 
 def draw(lines: Sequence[Line], *, width: int, height: int, footer: str) -> RenderableType:
@@ -87,8 +93,9 @@ def _columns(lines: Sequence[Line], bar: int) -> dict[str, list[str]]:
     kinds = {line.regression for line in lines}
     suffix = " R²" if kinds == {True} else ""
     columns = {"epoch": [f"{line.epoch} / {line.epochs}" for line in lines]}
-    for side in ("train", "test"):
-        columns[side + suffix] = [_fit(line, side, mark=len(kinds) > 1) for line in lines]
+    columns["train" + suffix] = [_fit(line, "train", mark=len(kinds) > 1) for line in lines]
+    other = "held out" if all(line.held_out for line in lines) else "test"
+    columns[other + suffix] = [_fit(line, line.side, mark=len(kinds) > 1) for line in lines]
     if any("D" in line.row for line in lines):
         columns["D"] = [f"{line.row['D']:.2f}" if "D" in line.row else "" for line in lines]
     columns[""] = [_state(line, bar) for line in lines]
@@ -106,7 +113,7 @@ def _fit(line: Line, side: str, mark: bool) -> str:
 
 
 def _state(line: Line, bar: int) -> str:
-    value = line.row.get("test_accuracy", 0.0)
+    value = line.row.get(f"{line.side}_accuracy", 0.0)
     full = round(bar * min(max(value, 0.0), 1.0)) if value == value else 0  # NaN fills nothing
     drawn = f"{'█' * full:<{bar}}"  # as wide as a full one, so that the other columns stay in place
     if line.status == "running":

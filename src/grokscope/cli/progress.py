@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ..config import RunConfig
     from ..fleet.lane import Lane
 
+JUDGE = "val_calibrated_loss"
+"""The loss by which a search compares candidates."""
+
 
 class Display:
     """Receives the lanes of every fleet, one fleet at a time, and shows all of them together."""
@@ -30,14 +33,17 @@ class Display:
         configs: Sequence[RunConfig],
         conditions: Sequence[str] | None = None,
         *,
+        held_out: bool = False,
         console: Console | None = None,
         every: float | None = None,
     ):
         """
         conditions   what each run is called
+        held_out     show how runs do on validation examples instead of test examples: a search never looks at these
         every        least number of seconds between two drawings
         """
         self.total = len(configs)
+        self.held_out = held_out
         conditions = conditions or arms_of([config.to_dict() for config in configs]).names
         self.names = {c.id: f"{condition}, seed {c.seed}" for c, condition in zip(configs, conditions, strict=True)}
         self.console = console or Console(stderr=True)
@@ -110,10 +116,17 @@ class Display:
         ]
         if running:
             parts.append(f"epoch {min(lane.epoch for lane in running)}")
-            name = "R²" if all(self.regression[lane.job.config.id] for lane in running) else "accuracy"
-            best = max(_number(lane.last.get("test_accuracy")) for lane in running)
-            parts.append(f"best test {name} {best:.2f}" if name == "R²" else f"best test {name} {best:.1%}")
+            parts += self._best(running)
         return ", ".join([*parts, f"at most {_clock(self._left(waiting))} left"])
+
+    def _best(self, running: Sequence[Lane]) -> list[str]:
+        """How well the best run in training does."""
+        if self.held_out:
+            losses = [loss for lane in running if (loss := lane.last.get(JUDGE)) is not None and loss == loss]
+            return [f"best held-out loss {min(losses):.3f}"] if losses else []
+        name = "R²" if all(self.regression[lane.job.config.id] for lane in running) else "accuracy"
+        best = max(_number(lane.last.get("test_accuracy")) for lane in running)
+        return [f"best test {name} {best:.2f}" if name == "R²" else f"best test {name} {best:.1%}"]
 
     def _table(self, waiting: int) -> RenderableType:
         """Running lanes first, then the finished ones, the most recent first."""
@@ -128,6 +141,7 @@ class Display:
                 row=lane.last,
                 status=lane.status if lane.job.config.id in self.finished else "running",
                 regression=self.regression[lane.job.config.id],
+                held_out=self.held_out,
             )
             for lane in [*running, *ended]
         ]

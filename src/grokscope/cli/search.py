@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from .app import Device, Json, Lanes, Quiet, Runs, Sets, app, parse_sets
 from .place import On, parse_place
 from .printing import to_json
 from .session import command_line, print_stats, search_trainer
+
+if TYPE_CHECKING:
+    from ..config import RunConfig
 
 PREFIX = "search."
 
@@ -75,6 +78,7 @@ def search(
     given = {name: value for name, value in given.items() if not name.startswith(PREFIX)}
     place = parse_place(on, given)
     config = with_precision(read_config(file, given), place, device)
+    _require_splits(config, file, given)
     stats = TrainingStats()
     show = not (quiet or as_json)
     tournament = race(
@@ -96,8 +100,27 @@ def search(
         print(to_json({**tournament.to_dict(), "page": str(page)}))
     else:
         _print(tournament.to_dict(), tournament.verdict(), runs)
+        _print_reused(tournament.to_dict(), stats.run_steps)
         print(f"\npage: {page}")
     print_stats(stats, as_json)
+
+
+SPLITS = {
+    "validation": "no validation split left, by which candidates are judged",
+    "confirmation": "no confirmation split left, on which the winner is tested",
+}
+
+
+def _require_splits(config: RunConfig, file: Path | None, given: dict[str, Any]) -> None:
+    """Refuse a split of size 0 that was asked for; a task that says nothing gets the one of the search."""
+    from ..config.files import read_toml
+    from ..errors import ConfigError
+
+    task = read_toml(file).get("task") if file else None
+    asked = {*given, *(f"task.{name}" for name in (task if isinstance(task, dict) else {}))}
+    for name, why in SPLITS.items():
+        if f"task.{name}" in asked and getattr(config.task, name, None) == 0:
+            raise ConfigError(f"task.{name}", f"{why}; leave the setting out, or choose a fraction such as 0.1")
 
 
 def _stopped(plain: dict[str, Any]) -> str:
@@ -121,15 +144,17 @@ def _print(plain: dict[str, Any], verdict: str, runs: Path) -> None:
         loss = entry["rungs"][-1]["loss"]
         return entry["run"] != plain["run"], -(entry["dropped"] or 0), float("inf") if loss is None else loss
 
-    table = Table("candidate", "run", "held-out loss", "accuracy", "run-steps", "dropped at", box=None, pad_edge=False)
+    header = ("candidate", "run", "held-out loss", "accuracy", "run-steps", "dropped at", "why")
+    table = Table(*header, box=None, pad_edge=False)
     listed = sorted(plain["tournament"], key=place)
     for entry in listed[:ROWS]:
         last = entry["rungs"][-1]
         loss = "diverged" if last["loss"] is None else f"{last['loss']:.3f}"
         dropped = "winner" if entry["run"] == plain["run"] else f"epoch {entry['dropped']}"
         run = entry["run"] if (runs / entry["run"]).is_dir() else "not stored"
-        table.add_row(entry["name"], run, loss, f"{last['accuracy']:.1%}", f"{entry['run_steps']:,}", dropped)
-    print_table(table, 90)
+        why = entry["why"].partition(" of ")[0]  # the best, which is in the table
+        table.add_row(entry["name"], run, loss, f"{last['accuracy']:.1%}", f"{entry['run_steps']:,}", dropped, why)
+    print_table(table, 130)
     if len(listed) > ROWS:
         print(f"… and {len(listed) - ROWS:,} more")
     print(f"\n{verdict}")
@@ -144,6 +169,13 @@ def _print(plain: dict[str, Any], verdict: str, runs: Path) -> None:
     if plain["rivals"]:
         print()
         _print_rivals(plain["rivals"])
+
+
+def _print_reused(plain: dict[str, Any], trained: int) -> None:
+    """Say so where this command trained less than the search took: what is stored is not trained again."""
+    total = plain["run_steps"] + sum(one["run_steps"] for one in plain["rivals"] if one["name"] != "search")
+    if trained < total:
+        print(f"Of {total:,} run-steps {trained:,} were trained now; the others are stored from before.")
 
 
 def _print_rivals(outcomes: list[dict[str, Any]]) -> None:

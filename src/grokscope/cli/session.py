@@ -92,10 +92,19 @@ def train_and_show(
 
 
 def stage_trainer(
-    place: Executor, runs: Path, device: str, lanes: int | None, show: bool, stats: TrainingStats
+    place: Executor,
+    runs: Path,
+    device: str,
+    lanes: int | None,
+    show: bool,
+    stats: TrainingStats,
+    held_out: bool = False,
 ) -> Callable[[Sequence[RunConfig], Sequence[str]], list[RunInfo]]:
     """A function that trains candidates to the next stage of a search or a race, given with their names; with a live display, if
-    `show`."""
+    `show`.
+
+    held_out   whether it shows validation examples instead of test examples
+    """
     from ..launch.submit import train_all
     from ..searching.training import quiet_stages
     from .progress import Display
@@ -107,7 +116,7 @@ def stage_trainer(
             trained = train_all(configs, notify=quiet_stages, quiet=not show, **how)
             _exit_if_detached(place, runs, configs)
             return trained
-        with Display(configs, names) as display:
+        with Display(configs, names, held_out=held_out) as display:
             return train_all(configs, progress=display, notify=quiet_stages, **how)
 
     return train
@@ -134,10 +143,11 @@ def search_trainer(
         if not show:
             train_in_memory(own, **how)
             return
-        with Display([run.config for run in own], names) as display:
+        with Display([run.config for run in own], names, held_out=True) as display:
             train_in_memory(own, progress=display, **how)
 
-    return Trainer(stage_trainer(place, runs, device, lanes, show, stats), memory if place.in_process(device) else None)
+    stored = stage_trainer(place, runs, device, lanes, show, stats, held_out=True)
+    return Trainer(stored, memory if place.in_process(device) else None)
 
 
 def print_stats(stats: TrainingStats, as_json: bool) -> None:

@@ -8,6 +8,7 @@ had not reached the rung, and survivors that were in memory.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config.references import origins
+from ..errors import ConfigError
 from ..launch.memory import MemoryRun
 from ..run import StoredRun
 from ..store import FINISHED, read_metrics
@@ -59,6 +61,7 @@ class Race:
             config=plan.config.changes(),
             budget=plan.budget,
             chance=plan.chance,
+            possible={size: math.comb(len(plan.units), size) for size in plan.sizes},
         )
         known = load_tournament(self.runs, plan.id)["tournament"] if has_tournament(self.runs, plan.id) else []
         self.known = {tuple(one["support"]): Entry.measured(one) for one in known}
@@ -97,7 +100,14 @@ class Race:
         for units, entry in self.tournament.entries.items():
             if len(units) not in plan.sizes:
                 self._drop(entry, plan.first, f"a support has {_span(plan.sizes)} units")
-        return [one for units, one in tried.items() if len(units) in plan.sizes]
+        field = [one for units, one in tried.items() if len(units) in plan.sizes]
+        if not field:
+            raise ConfigError(
+                "search.budget",
+                f"{plan.budget:,} run-steps are too few: {plan.settings.proposal.kind} tried {len(tried):,} other supports, and "
+                f"none of {_span(plan.sizes)} units",
+            )
+        return field
 
     def _eliminate(self, field: list[Standing]) -> list[Standing]:
         """Drop candidates rung by rung until one is left or the budget is spent; the best first."""

@@ -86,6 +86,8 @@ class Tournament:
     budget: int
     chance: float
     """Loss of a network that knows nothing."""
+    possible: dict[int, int] = field(default_factory=dict)
+    """Supports that there are, by each size that was asked for."""
     entries: dict[Units, Entry] = field(default_factory=dict)
     status: str = "racing"
     """racing, stopped (interrupted), or finished."""
@@ -115,6 +117,11 @@ class Tournament:
         return list(self.winner) if self.winner is not None and self.found else None
 
     @property
+    def tried(self) -> dict[int, int]:
+        """Candidates by each size that was asked for."""
+        return {size: sum(len(units) == size for units in self.entries) for size in self.possible}
+
+    @property
     def summary(self) -> dict[str, Any]:
         """What `grokscope search --json` prints, without the candidates."""
         return {
@@ -126,6 +133,7 @@ class Tournament:
             "best": None if self.winner is None else list(self.winner),
             "run": None if self.winner is None else self.entries[self.winner].run,
             "candidates": len(self.entries),
+            "tried": [{"size": size, "tried": tried, "of": self.possible[size]} for size, tried in self.tried.items()],
             "decided": self.decided or None,
             "confirmation": self.confirmation or None,
             "outcome": self.outcome or None,
@@ -153,7 +161,22 @@ class Tournament:
         when = f"decided at epoch {self.decided['epoch']:,} after {self.decided['run_steps']:,} run-steps"
         if self.found:
             return f"Support found: {name} ({when}; {checked})."
-        return f"No support found. The best of {len(self.entries)} candidates, {name}, is not better than chance ({checked})."
+        best = f"The best of {len(self.entries)} candidates, {name}, is not better than chance ({checked})."
+        return f"No support found{self._untried()}. {best}"
+
+    def _untried(self) -> str:
+        """What a search that found nothing has not looked at, since its budget did not reach so far."""
+        never = [str(size) for size, tried in self.tried.items() if not tried]
+        some = [
+            f"{tried:,} of the {self.possible[size]:,} of {size}"
+            for size, tried in self.tried.items()
+            if 0 < tried < self.possible[size]
+        ]
+        parts = [f"{', '.join(some)} units"] if some else []
+        parts += [f"none of {' or '.join(never)} units"] if never else []
+        return (
+            f" among those that were tried, {' and '.join(parts)} (budget: {self.budget:,} run-steps)" if parts else ""
+        )
 
 
 def finite(value: float) -> float | None:

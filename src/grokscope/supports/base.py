@@ -48,8 +48,11 @@ class Support:
 
 
 def family(kind: str) -> Support:
-    """A family by name."""
-    return supports.get(kind)()
+    """A family by name; the setting that holds it is called `family`."""
+    try:
+        return supports.get(kind)()
+    except ConfigError as error:
+        raise ConfigError("family", error.problem) from None
 
 
 def mask_of(
