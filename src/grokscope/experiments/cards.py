@@ -35,6 +35,7 @@ WORDS = {
     "not tested": "Not tested",
 }
 SAYS = {"paper": "The paper says", "critic": "A critic says", "ours": "We say"}
+WHOSE = {"paper": "", "critic": "A claim of the paper's critics.", "ours": "A claim of our own, in no paper."}
 
 
 def card(row: Mapping[str, Any]) -> str:
@@ -50,6 +51,7 @@ def card(row: Mapping[str, Any]) -> str:
         mark=MARKS[row["verdict"]],
         word=WORDS[row["verdict"]],
         says=SAYS[row["of"]],
+        whose=WHOSE[row["of"]],
         tables=[_table(part) for part in (shown, cases[len(shown) :]) if part],
         found=_found(row),
         notes=_notes(row),
