@@ -142,11 +142,13 @@ def test_controls_reach_their_numbers_or_the_page_says_not(tmp_path):
     arms = {arm: [5000.0] * 20 for arm in experiment.arms} | {"Grokfast-MA": [800.0] * 20, "EGD": [50.0] * 20}
     cases = [case for row in rulings(experiment, table(**arms)) for case in row["cases"]]
     verdicts = {row[0]: row[3] for row in controls_rows(cases)}
-    assert verdicts["Grokfast-MA"] == "reached" and verdicts["Grokfast-EMA"] == "not reached"
-    assert verdicts["EGD"] == "reached"
+    assert verdicts["Grokfast-MA"].startswith("reached") and verdicts["Grokfast-EMA"].startswith("not reached")
+    assert verdicts["EGD"].startswith("reached. The code has p = 79")
+    assert "20,000 epochs instead of 80,000" in verdicts["StableMax"], "beside what it may explain"
     assert "Mamba-2" in verdicts["weight noise"]
     page = markdown(tmp_path, "full", cases)
     assert page.count("Not run yet.") == 5 and "| Grokfast-EMA |" in page
+    assert "Not in the race: GrokTransfer (arXiv 2504.13292)" in page
 
 
 def test_the_page_is_that_of_the_stored_results():
