@@ -152,8 +152,18 @@ def test_few_arms_are_described_each_and_compared_with_the_reference() -> None:
     assert lines[0] == "a: median 103 epochs (100 to 107), 8 of 8 runs grokked."
     assert lines[2] == "c: median 404 epochs (401 to 407), 7 of 8 runs grokked."
     assert lines[3] == (
-        "Grokking, against b: sooner in a; no difference shown in the other arm (log-rank tests, 5 % after Holm's correction "
-        "over 2 arms)."
+        "Grokking, against b: sooner in a; later in c (permutation tests, paired by seed, 5 % after Holm's correction over 2 "
+        "arms)."
+    )
+
+
+def test_arms_with_other_seeds_are_not_paired_and_few_runs_show_nothing() -> None:
+    times: dict[str, list[float | None]] = {"a": [100 + k for k in range(8)], "b": [400 + k for k in range(9)]}
+    assert "sooner in a (permutation tests, p = " in statistics(known(times, "b"))[2]
+    few: dict[str, list[float | None]] = {"a": [100 + k for k in range(5)], "b": [400 + k for k in range(5)]}
+    assert statistics(known(few, "b"))[2] == (
+        "Grokking, against b: no difference shown in a (permutation tests, paired by seed, p = 0.0625). So few runs cannot show "
+        "a difference, however large it is."
     )
 
 
@@ -165,7 +175,7 @@ def test_a_trend_is_tested_within_the_other_settings() -> None:
     lines = statistics(known(times, beta=[b for _, b in levels], decay=[d for d, _ in levels]))
     (trend,) = [line for line in lines if "trend" in line]  # two values of the decay have no order to test
     assert trend.startswith(
-        "Grokking comes sooner as beta grows (log-rank test for trend over 3 values, at equal decay: z = "
+        "Grokking comes sooner as beta grows (permutation test for trend over 3 values, at equal decay, seed: z = "
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .stored import stored_times, summary_of, times_of, times_of_each
     from .survival import KaplanMeier, LogRank, Median, Sample, holm, kaplan_meier, log_rank, sample
     from .times import DEFAULT, FIRST_TOUCH, Criterion, Times, run_times
-    from .trend import Trend, compare_with, log_rank_trend, trend_over
+    from .trend import Trend, compare_with, trend_over
     from .verdict import Run, Verdict, runs_of, verdict_in_words
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "kaplan_meier",
     "log_rank",
     "log_rank_of_arms",
-    "log_rank_trend",
     "run_times",
     "runs_of",
     "sample",
@@ -64,7 +63,7 @@ _MODULES = {
     "survival": ("KaplanMeier", "LogRank", "Median", "Sample", "holm", "kaplan_meier", "log_rank", "sample"),
     "times": ("DEFAULT", "FIRST_TOUCH", "Criterion", "Times", "run_times"),
     "censored": ("unfinished", "unreached", "unreached_word"),
-    "trend": ("Trend", "compare_with", "log_rank_trend", "trend_over"),
+    "trend": ("Trend", "compare_with", "trend_over"),
     "verdict": ("Run", "Verdict", "runs_of", "verdict_in_words"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -33,7 +33,7 @@ def summarise(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_gro
     """
     rows = []
     for arm, table in _arms(runs, by, time, end).items():
-        times = _sample(table, time, end)
+        times = sample_of(table, time, end)
         grokked = times.time[times.grokked]
         median = kaplan_meier(times).median
         q25, q75, fastest, slowest = np.quantile(grokked, [0.25, 0.75, 0, 1]) if len(grokked) else [np.nan] * 4
@@ -88,7 +88,7 @@ def compare(runs: pd.DataFrame, by: str | Sequence[str], *, time: str = "t_grok"
 
 def samples_of(runs: pd.DataFrame, by: str | Sequence[str], time: str, end: str) -> dict[Any, Sample]:
     """The times of each arm, for a comparison. Arguments as in `summarise`."""
-    arms = {arm: _sample(table, time, end) for arm, table in _arms(runs, by, time, end).items()}
+    arms = {arm: sample_of(table, time, end) for arm, table in _arms(runs, by, time, end).items()}
     if len(arms) < 2:
         raise ConfigError("by", f"{by} distinguishes only {len(arms)} arm; a comparison needs two")
     return arms
@@ -108,7 +108,7 @@ def _arms(runs: pd.DataFrame, by: str | Sequence[str], time: str, end: str) -> d
     return dict(iter(grouped))
 
 
-def _sample(table: pd.DataFrame, time: str, end: str) -> Sample:
+def sample_of(table: pd.DataFrame, time: str, end: str) -> Sample:
     return sample(_numbers(table[time]).to_numpy(), _numbers(table[end]).to_numpy())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ class ArmTable:
     """Columns of `runs` that are settings: those that distinguish arms, and those that differ within arms."""
     reference: str = ""
     """The arm that the others are compared with."""
+
+    @cached_property
+    def tests(self) -> pd.DataFrame:
+        """Each arm against the reference, as `compare_with` gives it."""
+        return compare_with(self.runs, "arm", self.reference)
 
     @property
     def compared(self) -> bool:
@@ -95,7 +101,7 @@ def _overview(table: ArmTable) -> list[str]:
 def _against_reference(table: ArmTable) -> list[str]:
     if not table.compared:
         return []
-    found = compare_with(table.runs, "arm", table.reference)
+    found = table.tests
     decided = found[found["p_holm"] < ALPHA]
     sooner, later = (list(decided.loc[decided["z"] * sign > 0, "arm"]) for sign in (1, -1))
     parts = [f"{word} in {_names(arms)}" for word, arms in (("sooner", sooner), ("later", later)) if arms]
@@ -105,7 +111,19 @@ def _against_reference(table: ArmTable) -> list[str]:
         parts.append(f"no difference shown in {others if parts else ('any arm' if rest > 1 else found['arm'].iloc[0])}")
     correction = f", 5 % after Holm's correction over {len(found)} arms" if len(found) > 1 else ""
     smallest = f", {_p(float(found['p'].iloc[0]))}" if len(found) == 1 else ""
-    return [f"Grokking, against {table.reference}: {'; '.join(parts)} (log-rank tests{correction}{smallest})."]
+    few = " So few runs cannot show a difference, however large it is." if _too_few(found) else ""
+    return [f"Grokking, against {table.reference}: {'; '.join(parts)} ({_kind(found)}{correction}{smallest}).{few}"]
+
+
+def _too_few(found: pd.DataFrame) -> bool:
+    """Whether no p that these runs can give would be below 5 % after Holm's correction."""
+    return bool((found["least"] * len(found) >= ALPHA).all())
+
+
+def _kind(found: pd.DataFrame) -> str:
+    if found["paired"].all():
+        return "permutation tests, paired by seed"
+    return "permutation tests, paired where arms share their seeds" if found["paired"].any() else "permutation tests"
 
 
 def _trends(table: ArmTable) -> list[str]:
@@ -121,13 +139,13 @@ def _trends(table: ArmTable) -> list[str]:
     lines = []
     for name, test, p in zip(asked, tests, holm([test.p for test in tests]), strict=True):
         values = table.runs[name].nunique()
-        given = ", at equal " + ", ".join(keys[other] for other in table.settings if other != name)
-        given = given if len(table.settings) > 1 else ""
+        equal = [keys[other] for other in table.settings if other != name] + ["seed"] * test.paired
+        given = f", at equal {', '.join(equal)}" if equal else ""
         direction = f"comes {'sooner' if test.z > 0 else 'later'} as {keys[name]} grows" if p < ALPHA else ""
         said = f"Grokking {direction}" if direction else f"No trend over {keys[name]} is shown"
         corrected = " after Holm's correction" if len(asked) > 1 else ""
         lines.append(
-            f"{said} (log-rank test for trend over {values} values{given}: z = {test.z:.2f}, {_p(p)}{corrected})."
+            f"{said} (permutation test for trend over {values} values{given}: z = {test.z:.2f}, {_p(p)}{corrected})."
         )
     return lines
 
@@ -152,7 +170,7 @@ def table_of_arms(table: ArmTable) -> Section:
     """One row per arm in their order: its settings, times, and the test against the reference."""
     columns = table.arms.columns
     keys = short_keys(columns)
-    tests = compare_with(table.runs, "arm", table.reference).set_index("arm") if table.compared else None
+    tests = table.tests.set_index("arm") if table.compared else None
     rows = []
     for arm, row in table.summary.head(LISTED).iterrows():
         settings = [shown_value(table.arms.settings.get(str(arm), {}).get(name)) for name in columns]
@@ -162,7 +180,7 @@ def table_of_arms(table: ArmTable) -> Section:
         rows.append((str(arm), *settings, median, spread, _share(row) + _waiting(table.runs, str(arm)), *p))
     text = "Grokking times in epochs; the median counts the runs that have not grokked (Kaplan–Meier)."
     if tests is not None:
-        text += f" p: log-rank test against {table.reference}, after Holm's correction."
+        text += f" p: against {table.reference}, {_kind(table.tests)}, after Holm's correction."
     if len(table.summary) > LISTED:
         text += (
             f" The first {LISTED} of {len(table.summary):,} arms; grokscope runs --csv lists every run, and --where selects "
