@@ -39,6 +39,7 @@ def forget():
         ),
     ],
 )
+@pytest.mark.usefixtures("unload")
 def test_a_loaded_class_that_cannot_hold_settings(run, tmp_path, code, problem):
     (tmp_path / "odd.py").write_text(HEAD + code)
     expected = f"task: odd (Odd) {problem}\n"

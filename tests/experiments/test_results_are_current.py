@@ -58,6 +58,8 @@ def test_results_are_of_the_experiment_as_it_is(name):
     results = load_results(RESULTS, name, "full")
     assert results is not None and fits(experiment, results), "stale; grokscope reproduce NAME --full renews it"
     assert results.about[RULES] == rule_hashes(experiment)
+    if experiment.prepare is not None:
+        experiment = experiment.prepare(experiment, RESULTS, "full")
     asked = {(arm, config.seed): config for arm, config in experiment.configs("full")}
     stored = results.runs.set_index(["arm", "seed"])
     assert set(stored.index) <= set(asked)

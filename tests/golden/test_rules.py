@@ -20,6 +20,7 @@ from grokscope.experiments.base import Case
 from grokscope.experiments.clocks import FIRST_99, TAU_95, WAIT_99
 from grokscope.experiments.rules import (
     Alike,
+    BestShareAtLeast,
     Conditional,
     Correlated,
     Custom,
@@ -120,6 +121,8 @@ RULES = {
     "a share at least": ShareAtLeast("fast", 0.7),
     "a share that is too small": ShareAtLeast("late", 0.99, column="holds"),
     "a share at most": ShareAtMost("fast", 0.5, column="holds"),
+    "the best of several shares": BestShareAtLeast(("fast", "late"), 0.7),
+    "the best of several shares that are too small": BestShareAtLeast(("late", "slow"), 0.99, column="holds"),
     "a share of none": ShareAtLeast("fast", 0.7, column="never"),
     "in each": InEach(
         {"one": Sooner("fast", "slow"), "two": Sooner("nearly", "slow"), "three": ShareAtLeast("fast", 0.8)}

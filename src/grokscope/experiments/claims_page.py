@@ -54,7 +54,12 @@ def _list(title: str, rows: Sequence[dict[str, Any]]) -> list[str]:
     """One short line per claim."""
     if not rows:
         return []
-    return [f"{title}:", "", *(f"- [{row['id']}](#{row['experiment']}) {_cut(row['statement'])}" for row in rows), ""]
+    return [
+        f"{title}:",
+        "",
+        *(f"- [{row['id']}](#{row['experiment'].lower()}) {_cut(row['statement'])}" for row in rows),
+        "",
+    ]
 
 
 def _cut(text: str) -> str:
