@@ -52,9 +52,9 @@ def test_runs_are_probed_as_they_finish(tiny, tmp_path, monkeypatch):
     asked = [("one", replace(tiny, seed=seed, log=replace(tiny.log, keep=20))) for seed in range(3)]
     begun, begin = [], Collector._probe
 
-    def probe(self, name, config, probes):
+    def probe(self, name, config):
         begun.append(config.seed)
-        begin(self, name, config, probes)
+        begin(self, name, config)
 
     monkeypatch.setattr(Collector, "_probe", probe)
     collector = Collector("quick", tmp_path / "runs", tmp_path / "results")

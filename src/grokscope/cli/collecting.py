@@ -91,8 +91,10 @@ class Collector:
         """The experiments whose runs are not all finished."""
         self._left: dict[str, deque[RunConfig]] = {}
         """Their runs that were not found finished yet."""
+        self._probes: dict[str, Sequence[str]] = {}
+        """Those that are asked for, by experiment."""
         self._probed: dict[str, dict[tuple[str, str], Future[pd.DataFrame]]] = {}
-        """The probes of those that were, by experiment."""
+        """What was begun of them for runs that are finished, by probe and id of the run."""
         self._begun: dict[str, Future[None]] = {}
         self._pool: ProcessPoolExecutor | None = None
 
@@ -104,6 +106,7 @@ class Collector:
             return
         self._waiting = dict(asked)
         self._left = {name: deque(config for _, config in own) for name, own in asked.items()}
+        self._probes = _probes_of(asked)
         self._probed = {name: {} for name in asked}
         self._pool = helpers(cores() // 2)
         ended = threading.Event()
@@ -161,24 +164,17 @@ class Collector:
 
     def _look_at_runs(self, name: str, every: bool) -> None:
         """Take the runs that are finished now from those that are left, and begin to probe them."""
-        left, probes = self._left[name], self._probes(name)
+        left, probes = self._left[name], self._probes[name]
         while not probes and left and self._finished(left[-1]):  # the last one is enough to know that some are left
             left.pop()
         for _ in range(len(left) if every else min(AT_ONCE, len(left)) if probes else 0):
             config = left.popleft()
             if self._finished(config):
-                self._probe(name, config, probes)
+                self._probe(name, config)
             else:
                 left.append(config)
 
-    @staticmethod
-    def _probes(name: str) -> Sequence[str]:
-        from ..experiments.base import all_experiments
-
-        known = all_experiments()
-        return known[name].probes if name in known else ()
-
-    def _probe(self, name: str, config: RunConfig, probes: Sequence[str]) -> None:
+    def _probe(self, name: str, config: RunConfig) -> None:
         """Begin to evaluate the probes of a finished run."""
         from ..experiments.probing import evaluate_elsewhere, is_kept
         from ..store import read_run
@@ -186,7 +182,7 @@ class Collector:
         assert self._pool is not None
         first = min(one.seed for _, one in self._waiting[name])
         info = read_run(self.runs / config.id)
-        for probe in probes:
+        for probe in self._probes[name]:
             if is_kept(probe, config.seed, first):
                 self._probed[name][probe, config.id] = self._pool.submit(evaluate_elsewhere, probe, info)
 
@@ -198,6 +194,14 @@ class Collector:
             return path.exists() and finished_as_requested(path, config)
         except StoreError:
             return False
+
+
+def _probes_of(names: Iterable[str]) -> dict[str, Sequence[str]]:
+    """The probes of experiments; none of those that are not registered."""
+    from ..experiments.base import all_experiments
+
+    known = all_experiments()
+    return {name: known[name].probes if name in known else () for name in names}
 
 
 def _collect(
