@@ -91,4 +91,11 @@ def test_a_diverged_run_stays_at_risk_to_its_last_planned_epoch():
     own = times(runs, "a", Clock("t_grok"))
     assert own.time.tolist() == [200, 400, 400]
     assert named_runs(runs) == "a (seed 1)"
+    assert named_runs(runs.assign(status="diverged")) == "a (all 3 seeds)"
     assert times(runs.assign(epoch=[300, 0, 400]), "a", Clock("t_grok")).time.tolist() == [200, 400, 400]
+
+
+def test_diverged_seeds_in_a_row_are_a_range():
+    runs = pd.DataFrame({"arm": "a", "seed": range(9), "status": "diverged"})
+    runs.loc[[1, 7], "status"] = "done"
+    assert named_runs(runs) == "a (seeds 0, 2–6, 8)"

@@ -135,14 +135,14 @@ class SmallMemory(engine.Program):
 
     holds, alive, lock = 1, 0, threading.Lock()
 
-    def __init__(self, template, lanes, device):
+    def __init__(self, template, lanes, device, **how):
         with self.lock:
             if SmallMemory.alive >= self.holds:
                 raise RuntimeError(
                     "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
                 )
             SmallMemory.alive += 1
-        super().__init__(template, lanes, device)
+        super().__init__(template, lanes, device, **how)
 
     def close(self):
         with self.lock:

@@ -164,10 +164,10 @@ class SmallMemory(engine.Program):
 
     holds, early = 2, True
 
-    def __init__(self, template, lanes, device):
+    def __init__(self, template, lanes, device, **how):
         if self.early and lanes > self.holds:
             raise torch.OutOfMemoryError("out of memory")
-        super().__init__(template, lanes, device)
+        super().__init__(template, lanes, device, **how)
 
     def train_epoch(self, epochs=1):
         if self.lanes > self.holds:
@@ -206,8 +206,8 @@ def test_on_a_gpu_every_worker_has_a_stream_and_every_group_one_fleet(tiny, memo
     here, used, at_work, both = threading.local(), [], [], threading.Barrier(2)
 
     class Program(engine.Program):
-        def __init__(self, template, lanes, device):
-            super().__init__(template, lanes, CPU)
+        def __init__(self, template, lanes, device, **how):
+            super().__init__(template, lanes, CPU, **how)
             if threading.get_ident() not in {thread for thread, _ in used}:
                 both.wait(600)  # each worker has a fleet before the first one trains
             used.append((threading.get_ident(), here.stream))

@@ -72,7 +72,7 @@ class Watched:
         return found
 
     def memory(self, runs, names):
-        train_in_memory(self._begin("memory", runs), device="cpu")
+        train_in_memory(self._begin("memory", runs), device="cpu", fit_only=True)
         self._end()
 
 
@@ -96,7 +96,18 @@ def test_the_course_is_that_of_stored_runs(config, tmp_path):
     assert len(left) == 3 and len(every) == 15
     for id, run in left.items():
         assert (run.epoch, run.status, run.config) == (every[id].epoch, every[id].status, every[id].config)
-        assert read_metrics(run)["val_loss"] == read_metrics(every[id])["val_loss"]
+        for name in ("train_loss", "test_accuracy", "prior_loss", "val_loss", "val_calibrated_loss"):
+            assert read_metrics(run)[name] == read_metrics(every[id])[name]
+
+
+def test_what_is_measured_of_attention_begins_where_a_run_is_stored(config, tmp_path):
+    """Of candidates in memory loss and accuracy are measured: all that the race looks at."""
+    found, _ = raced(config, tmp_path)
+    winner = next(run for run in list_runs(tmp_path) if run.id == found.to_dict()["run"])
+    rows = read_metrics(winner).to_pylist()
+    assert [row["epoch"] for row in rows if row["D"] is None] == [0, 2, 4, 6]
+    assert [row["epoch"] for row in rows if row["D"] is not None] == [8, 9, 10, 12], "9 is a rung"
+    assert all(row["test_accuracy"] is not None for row in rows)
 
 
 def test_the_picture_has_the_curves_of_all(config, tmp_path):

@@ -139,7 +139,7 @@ def search_trainer(
     from .progress import Display
 
     def memory(own: Sequence[MemoryRun], names: Sequence[str]) -> None:
-        how: dict[str, Any] = {"device": place.own_device(device), "lanes": lanes, "stats": stats}
+        how: dict[str, Any] = {"device": place.own_device(device), "lanes": lanes, "stats": stats, "fit_only": True}
         if not show:
             train_in_memory(own, **how)
             return

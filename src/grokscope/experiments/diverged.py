@@ -31,13 +31,25 @@ def was_not_trained(arms: Sequence[str]) -> str:
 
 
 def named_runs(runs: pd.DataFrame) -> str:
-    """`plain (seeds 0, 1), oracle (seed 3)`: the diverged runs of a table; empty if there are none."""
+    """`plain (seeds 0, 4–7), oracle (all 20 seeds)`: the diverged runs of a table; empty if there are none."""
     if "status" not in runs:
         return ""
+    every = runs.groupby("arm")["seed"].nunique()
     seeds: Mapping[str, list[int]] = runs[runs["status"] == "diverged"].groupby("arm", sort=False)["seed"].agg(list)
-    return ", ".join(
-        f"{arm} (seed{'s' * (len(own) > 1)} {', '.join(map(str, sorted(own)))})" for arm, own in seeds.items()
-    )
+    return ", ".join(f"{arm} ({_named_seeds(sorted(own), every[arm])})" for arm, own in seeds.items())
+
+
+def _named_seeds(seeds: Sequence[int], every: int) -> str:
+    if len(seeds) == every > 2:
+        return f"all {every} seeds"
+    rows: list[list[int]] = []
+    for seed in seeds:
+        if rows and seed == rows[-1][-1] + 1:
+            rows[-1].append(seed)
+        else:
+            rows.append([seed])
+    words = [f"{row[0]}–{row[-1]}" if len(row) > 2 else ", ".join(map(str, row)) for row in rows]
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(words)}"
 
 
 def note(results: Results) -> str:

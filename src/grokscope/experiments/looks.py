@@ -19,8 +19,8 @@ def looks_of(experiment: Experiment, results: Results) -> AbstractContextManager
     """All that is drawn within shows an arm in one colour, also in the pictures of other parts and of some arms only."""
     runs = results.runs
     own = [without_part(str(arm), experiment.parts) for arm in runs["arm"]]
-    priors = runs[[name for name in runs if str(name).startswith("prior.")]].to_dict("records")
-    known = [{str(name): value for name, value in row.items() if value == value} for row in priors]
+    priors = [str(name) for name in runs if str(name).startswith("prior.")]
+    known = [{name: value for name, value in zip(priors, row, strict=True) if value == value} for row in runs[priors].values]
     names = dict.fromkeys([*(without_part(arm, experiment.parts) for arm in experiment.arms), *own])
     return same_looks(list(names), meanings_by_settings(own, known))
 

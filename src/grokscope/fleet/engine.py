@@ -48,6 +48,7 @@ class Fleet:
         io_threads: int = 0,
         filling: AbstractContextManager[object] | None = None,
         shares: bool = False,
+        fit_only: bool = False,
     ):
         self.waiting = jobs if isinstance(jobs, deque) else deque(jobs)
         """Queue of jobs; several fleets may share it."""
@@ -69,6 +70,8 @@ class Fleet:
         self.shares = shares
         """Whether other fleets take jobs from the same queue: the last ones are opened for free lanes only, since another fleet may
         have one."""
+        self.fit_only = fit_only
+        """Whether loss and accuracy are all that is measured."""
         self.prefetched: deque[tuple[Job, Future[PreparedRun]]] = deque()
         """Runs that are being opened."""
         self.unsaved: list[Lane] = []
@@ -220,7 +223,7 @@ class Fleet:
                 return False
             if self.program is None or self.limit == 1:
                 self._drop_program()
-                self.program = Program(job.config, self.limit, self.device)
+                self.program = Program(job.config, self.limit, self.device, fit_only=self.fit_only)
                 self.lanes = [None] * self.limit
             with no_randomness_at_start():
                 since = saved[1].get("since", 0) if saved else 0

@@ -9,6 +9,7 @@ import torch
 from ..errors import ConfigError
 from ..measures import measures
 from ..measures.base import Side, Starvation, View
+from ..measures.fit import fit
 from ..models import Output
 from ..ops.team import each_block
 from ..optim.losses import cross_entropy
@@ -87,22 +88,45 @@ class Evaluation:
     ) -> View:
         weights = self.config.ticket.effective(weights)
         out = self.objective.completed(seen, weights, train)
-
-        def held_out(batch: Batch) -> Side:
-            return self._side(self.objective.completed(self._answered(weights, batch).tensors(), weights, batch), batch)
-
         model = self.config.model
         return View(
             parameters=self.parameters,
             weights=weights,
             train=self._side(out, train),
-            test=held_out(test),
-            validation=None if validation is None else held_out(validation),
+            test=self._passed(weights, test),
+            validation=None if validation is None else self._passed(weights, validation),
             prior_loss=self._prior_loss(hyper, out, train, step, seed),
             starvation=self._starvation(weights, out, train, answer_loss, gradient) if model.has_attention else None,
             neurons=model.neurons(weights),
             key=Key(seed, step),
         )
+
+    def fit(
+        self,
+        weights: Weights,
+        hyper: Hyper,
+        train: Batch,
+        test: Batch,
+        validation: Batch | None,
+        step: Tensor,
+        seed: Tensor,
+    ) -> dict[str, Tensor]:
+        """The measure of the fit alone: forward passes, without the details of attention."""
+        weights = self.config.ticket.effective(weights)
+        own = self._passed(weights, train)
+        view = View(
+            parameters=self.parameters,
+            weights=weights,
+            train=own,
+            test=self._passed(weights, test),
+            validation=None if validation is None else self._passed(weights, validation),
+            prior_loss=self._prior_loss(hyper, own.out, train, step, seed),
+        )
+        return {f"fit/{column}": value.float() for column, value in fit(view).items()}
+
+    def _passed(self, weights: Weights, batch: Batch) -> Side:
+        """A forward pass, without the details of attention."""
+        return self._side(self.objective.completed(self._answered(weights, batch).tensors(), weights, batch), batch)
 
     def _starvation(
         self, weights: Weights, out: Output, train: Batch, answer_loss: Tensor, gradient: Tensor

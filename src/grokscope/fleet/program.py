@@ -48,8 +48,13 @@ _AHEAD = {"cpu": 32, "cuda": 256}
 class Program(Lanes):
     """How the runs in the lanes are trained and measured, all at once."""
 
-    def __init__(self, template: RunConfig, lanes: int, device: torch.device, fuse: bool = True):
-        """fuse   if False, every loss is computed from logits"""
+    def __init__(
+        self, template: RunConfig, lanes: int, device: torch.device, fuse: bool = True, fit_only: bool = False
+    ):
+        """
+        fuse       if False, every loss is computed from logits
+        fit_only   whether loss and accuracy are all that is measured
+        """
         if device.type == "cpu":
             keep_freed_memory()
             pin_products()
@@ -64,6 +69,7 @@ class Program(Lanes):
         self.bounds = blocks_of(template) if in_blocks else []
         """The blocks of the training batch, if it is divided."""
         self.evaluation = Evaluation(self.objective, in_blocks)
+        self.fit_only = fit_only
         self.needs_no_vmap = self.objective.fused and as_stored
         """Whether the fused loss takes stacked weights directly."""
         self._ahead = torch.zeros(_AHEAD[device.type], len(Rates._fields), lanes, device=device)
@@ -91,7 +97,7 @@ class Program(Lanes):
 
     def narrow(self, lanes: list[int]) -> Program:
         """The same program with only these lanes."""
-        program = Program(self.config, len(lanes), self.device)
+        program = Program(self.config, len(lanes), self.device, fit_only=self.fit_only)
         program.copy_lanes(self, lanes)
         return program
 
@@ -302,7 +308,7 @@ class Program(Lanes):
     # ── measuring ────────────────────────────────────────────────────────────────────────────────────────────
 
     def evaluate(self) -> dict[str, list[float]]:
-        """Every registered measure of every lane, by column."""
+        """Every registered measure of every lane, by column; with `fit_only` that of the fit."""
         return {name.partition("/")[2]: values for name, values in self._evaluated().items()}
 
     def evaluate_by_measure(self, names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
@@ -330,8 +336,12 @@ class Program(Lanes):
     def _evaluate_all(self) -> dict[str, Tensor]:
         train = self._clamped(self.planned(self.train) if self.plans_in_steps else self.train)
         test = self._clamped(self.test)
-        offset = self._no_offset()
         weights = {name: weight.detach() for name, weight in self.weights.items()}
+        if self.fit_only:
+            with torch.no_grad():
+                fit = self._each_run(self.evaluation.fit)
+                return fit(weights, self.hyper, train, test, self.validation, self.step, self.seed)
+        offset = self._no_offset()
         seen, cross_entropy = self._each_run(self.evaluation.observe)(weights, train, offset)
         gradient = torch.zeros_like(offset)
         if cross_entropy.requires_grad:  # False if attention is frozen

@@ -140,11 +140,14 @@ def train_in_memory(
     lanes: int | None = None,
     progress: Progress | None = None,
     stats: TrainingStats | None = None,
+    fit_only: bool = False,
 ) -> None:
     """Train runs that are not stored, each to its last epoch; those that were trained before continue.
 
     The precision of each must be chosen (`precision.resolved`), and none may refer to a stored run. Ctrl-C leaves those that are
     not finished with status "stopped".
+
+    fit_only   measure loss and accuracy alone: of a run that is stored later, other columns begin where it is stored
     """
     place = resolve_device(device)
     left = {run.config.id: run for run in runs if not run.finished}
@@ -165,7 +168,7 @@ def train_in_memory(
 
     failures: list[tuple[Job, Exception]] = []
     # what is not stored is saved at the end only
-    _train_jobs(configs, job, place, lanes, progress, math.inf, stats or TrainingStats(), failures)
+    _train_jobs(configs, job, place, lanes, progress, math.inf, stats or TrainingStats(), failures, fit_only=fit_only)
     if failures:
         raise StoreError(_failed(failures, len(runs))) from failures[0][1]
 
@@ -207,6 +210,7 @@ def _train_jobs(
     stats: TrainingStats,
     failures: list[tuple[Job, Exception]],
     notes: Notes | None = None,
+    fit_only: bool = False,
 ) -> list[RunConfig]:
     """Train these runs, each a job; returns those that other processes train, or an empty list if training is interrupted.
 
@@ -218,10 +222,10 @@ def _train_jobs(
     if device.type == "cpu":
         if lanes is None:
             workers = max(1, min(workers, int(USABLE * free / max(lane_bytes(config) for config in configs))))
-        groups = [_group(configs, 1, device, job)]
+        groups = [_group(configs, 1, device, job, fit_only)]
     else:
         groups = [
-            _group(group, lanes or fitting_lanes(group[0], len(group), free, workers), device, job)
+            _group(group, lanes or fitting_lanes(group[0], len(group), free, workers), device, job, fit_only)
             for group in pack((config, config) for config in configs)
         ]
     print_notes(notes or {})
@@ -248,9 +252,13 @@ def _train_jobs(
 
 
 def _group(
-    configs: list[RunConfig], lanes: int, device: torch.device, job: Callable[[RunConfig, Numerics], Job]
+    configs: list[RunConfig],
+    lanes: int,
+    device: torch.device,
+    job: Callable[[RunConfig, Numerics], Job],
+    fit_only: bool,
 ) -> Group:
-    group = Group(waiting=deque(), lanes=lanes)
+    group = Group(waiting=deque(), lanes=lanes, fit_only=fit_only)
 
     def now() -> dict[str, Any]:
         return numerics(device, min(group.lanes, len(configs)))

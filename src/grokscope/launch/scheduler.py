@@ -43,6 +43,8 @@ class Group:
     """Maximum number of lanes of a fleet; one on a CPU."""
     fleets: int = 0
     """Number of fleets that train this group now."""
+    fit_only: bool = False
+    """Whether loss and accuracy are all that is measured."""
     backed_off: bool = False
     """Whether the number of lanes was halved because memory ran out."""
     filling: threading.Lock = field(default_factory=threading.Lock)
@@ -198,6 +200,7 @@ class Scheduler:
             io_threads=0 if self.device.type == "cpu" else IO_THREADS,
             filling=group.filling if self.device.type == "cuda" else nullcontext(),
             shares=self.workers > 1 and self._shares(group),
+            fit_only=group.fit_only,
         )
         try:
             fleet.run()

@@ -42,7 +42,7 @@ def local_trainer(runs: str | Path, device: str, lanes: int | None = None) -> Tr
         return train_all(configs, runs=runs, device=device, lanes=lanes, notify=quiet_stages)
 
     def memory(own: Sequence[MemoryRun], names: Sequence[str]) -> None:
-        train_in_memory(own, device=device, lanes=lanes)
+        train_in_memory(own, device=device, lanes=lanes, fit_only=True)
 
     return Trainer(stored, memory)
 

@@ -96,7 +96,8 @@ class BestShareAtLeast(Rule):
         tuning, rest = (select(results, runs[runs["seed"].isin(seeds[at::2])]) for at in (0, 1))
         best = max(there, key=lambda arm: self._of(arm).counted(tuning))
         chosen = f"best of {len(there)} on the other {len(seeds[::2])} seeds: {best}"
-        return [replace(case, measured=f"{case.measured}; {chosen}") for case in self._of(best).cases(rest)]
+        cases = self._of(best).cases(rest)
+        return [replace(case, measured="; ".join(filter(None, (case.measured, chosen)))) for case in cases]
 
     def _of(self, arm: str) -> ShareAtLeast:
         return ShareAtLeast(arm, self.share, self.clock, self.column)
