@@ -19,7 +19,7 @@ from grokscope.figures.style import arm_looks, same_looks, sequential_colours
 from grokscope.store.results import load_results
 
 RESULTS = Path(__file__).parents[2] / "results"
-STORED = [name for name in all_experiments() if (RESULTS / name / "full").is_dir()]
+STORED = [name for name in all_experiments() if (RESULTS / name / "full" / "about.json").is_file()]
 BLUE, GREEN = (MEANINGS[name].look.colour for name in ("baseline", "oracle prior"))
 
 

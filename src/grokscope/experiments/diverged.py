@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NOT_TRAINED = "not_trained"
 """Entry of `about.json`: arms without any run, since those that they start from diverged."""
 
+COUNTED = "diverged, counted as not grokked"
+
 
 def trainable(configs: Iterable[RunConfig], trained: Iterable[RunInfo]) -> list[RunConfig]:
     """Those whose teacher and ticket come from runs that were trained and did not diverge."""
@@ -32,11 +34,16 @@ def was_not_trained(arms: Sequence[str]) -> str:
 
 def named_runs(runs: pd.DataFrame) -> str:
     """`plain (seeds 0, 4–7), oracle (all 20 seeds)`: the diverged runs of a table; empty if there are none."""
+    return ", ".join(f"{arm} ({seeds})" for arm, seeds in seeds_by_arm(runs).items())
+
+
+def seeds_by_arm(runs: pd.DataFrame) -> dict[str, str]:
+    """The seeds of diverged runs in words, by arm."""
     if "status" not in runs:
-        return ""
+        return {}
     every = runs.groupby("arm")["seed"].nunique()
     seeds: Mapping[str, list[int]] = runs[runs["status"] == "diverged"].groupby("arm", sort=False)["seed"].agg(list)
-    return ", ".join(f"{arm} ({_named_seeds(sorted(own), every[arm])})" for arm, own in seeds.items())
+    return {arm: _named_seeds(sorted(own), every[arm]) for arm, own in seeds.items()}
 
 
 def _named_seeds(seeds: Sequence[int], every: int) -> str:
@@ -55,7 +62,7 @@ def _named_seeds(seeds: Sequence[int], every: int) -> str:
 def note(results: Results) -> str:
     """One line that names diverged runs and arms that were not trained; empty if there are none."""
     runs, arms = named_runs(results.runs), results.about.get(NOT_TRAINED, [])
-    parts = [f"diverged, counted as not grokked: {runs}"] if runs else []
+    parts = [f"{COUNTED}: {runs}"] if runs else []
     parts += [f"not trained, since what they start from diverged: {', '.join(arms)}"] if arms else []
     return "; ".join(parts)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from matplotlib.text import Text
 
 from ..errors import StoreError
 from ..figures import figures, save
@@ -99,7 +101,7 @@ def drawn_pictures(
 
     failures   receives what went wrong with a picture, by name, and the others are drawn; without it the error is raised
     """
-    curves, note = curves_from(results), diverged.note(results)
+    curves, note, lost = curves_from(results), diverged.note(results), diverged.seeds_by_arm(results.runs)
     titles = _titles(experiment)
     for name, picture in experiment.pictures.items():
         spec = _spec(picture)
@@ -117,6 +119,8 @@ def drawn_pictures(
             try:
                 with looks_of(experiment, results):
                     figure = _drawn(draw, own, f"{experiment.name}: picture {name}", note) if own else None
+                if figure is not None:
+                    _say_diverged(figure, {arm: seeds for arm, seeds in lost.items() if arm.startswith(part)}, part)
             except Exception as error:
                 if failures is None:
                     raise
@@ -157,17 +161,22 @@ def _in_words(name: str) -> str:
 
 
 def _drawn(draw: Callable[[Any], Figure], data: Any, name: str, note: str) -> Figure | None:
-    """The figure, with a line about diverged runs below it; None, and a line on stderr, where they leave nothing to draw."""
+    """The figure; None, and a line on stderr, where diverged runs leave nothing to draw."""
     try:
-        figure = draw(data)
+        return draw(data)
     except Exception as error:  # as for rules
         if not note:
             raise
         print(f"{name} was not drawn ({type(error).__name__}); {note}", file=sys.stderr)
         return None
-    if note:
-        _add_note(figure, wrapped(note, 110))
-    return figure
+
+
+def _say_diverged(figure: Figure, lost: Mapping[str, str], part: str) -> None:
+    """A line about the diverged runs of those arms that the picture names."""
+    shown = " ".join(" ".join(text.get_text().split()) for text in figure.findobj(Text))
+    named = {arm.removeprefix(f"{part}, ") if part else arm: seeds for arm, seeds in lost.items()}
+    if own := [f"{arm} ({seeds})" for arm, seeds in named.items() if arm.split(", ")[-1] in shown]:
+        _add_note(figure, wrapped(f"{diverged.COUNTED}: {', '.join(own)}", 110))
 
 
 def _add_note(figure: Figure, text: str) -> None:

@@ -6,6 +6,7 @@ reading meaning into where the lines cross.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -55,7 +56,7 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
             mark_time(ax, members, "branched")
             mark_time(ax, members, "t_grok", seeds=row == 0)
     if divergence:
-        log_values(axes[1, 0])
+        log_values(axes[1, 0], 2 * _largest_divergence(runs))
     entries = [
         (Line2D([], [], color=TRAIN_COLOUR, ls=TRAIN_DASHES, lw=1.2), "train accuracy"),
         (arm_handle(colours.values()), "test accuracy" + (", D" if divergence else "")),
@@ -64,6 +65,12 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     ]
     legend(figure, [*entries, *phase_entries(names)])
     return figure
+
+
+def _largest_divergence(runs: Sequence[RunCurves]) -> float:
+    """Of runs that did not diverge, if there are any: those that did end at numbers beside which nothing else is seen."""
+    steady = [run for run in runs if run.status != "diverged"]
+    return max((float(np.nanmax(d)) for run in steady if np.isfinite(d := run.series("D")[1]).any()), default=math.inf)
 
 
 def _say_zero(ax: Axes, runs: Sequence[RunCurves]) -> None:

@@ -99,15 +99,18 @@ def all_epochs(runs: Sequence[RunCurves]) -> tuple[float, float]:
     return (first, last) if last >= 1.5 * first else (first / 2, 2 * last)
 
 
-def log_values(ax: Axes) -> None:
+def log_values(ax: Axes, most: float = math.inf) -> None:
     """A log axis for a metric already drawn; values that are not above 0 are omitted, and bands that reach down to them leave the
     panel.
+
+    most   where the axis ends at the latest
 
     Over two decades and more the ticks between decades go: they are most of the time it takes to draw a figure. Over one to two
     decades 1, 2 and 5 are labelled: more labels would overlap. Below that more are, as plain numbers.
     """
     ax.set_yscale("log", nonpositive="mask")
     low, high = ax.get_ylim()
+    high = min(high, most) if most > low else high
     for own in ax.get_shared_y_axes().get_siblings(ax):
         for band in own.findobj(PolyCollection):
             for path in band.get_paths():  # without a value above 0 a corner would be missing
