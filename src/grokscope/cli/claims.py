@@ -150,7 +150,7 @@ def _rows(ledger: Ledger, results: Path, names: Sequence[str], *, with_q: bool) 
     """The rows of a ledger that the names mean."""
     from ..experiments.ledger import load_ledger
 
-    rows = (load_ledger(results, ledger.scale) if names and with_q else ledger).rows()
+    rows = (load_ledger(results, ledger.scale) if names and with_q else ledger).rows(results)
     chosen = {experiment.name for experiment, _ in ledger.found}
     rows = [row if with_q else {**row, "q": None} for row in rows if row["experiment"] in chosen]
     for name in (name for name in names if "/" in name):

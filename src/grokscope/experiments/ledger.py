@@ -13,6 +13,7 @@ import pandas as pd
 from scipy.stats import false_discovery_control
 
 from ..errors import StoreError
+from ..helpers import cores, helpers
 from ..store.results import Results, load_results
 from . import diverged
 from .base import Case, Claim, Effect, Experiment, Ruling, Scale, all_experiments
@@ -27,6 +28,8 @@ NEEDED = ("run", "arm", "seed", "t_first_99", "t_stable_95")
 """Columns without which stored results are older than the rules."""
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 """Where a function lies in memory."""
+MANY = 12
+"""Experiments from which several processes judge them: starting one takes as long as judging some."""
 STALE = "stale: the rule is not the one that was frozen before these runs; to be run again"
 
 
@@ -41,14 +44,14 @@ class Ledger(NamedTuple):
     damaged: dict[str, str] = MappingProxyType({})  # type: ignore[assignment]
     """What is wrong with stored results that cannot be read, by experiment; they are omitted."""
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self, folder: Path | None = None) -> list[dict[str, Any]]:
         """Every claim; with q, its p after control of the false-discovery rate over the ledger (Benjamini & Hochberg 1995). No
-        verdict depends on q."""
-        rows = []
-        for experiment, results in self.found:
-            frozen = results.about.get(RULES, {})
-            stale = {name for name, own in rule_hashes(experiment).items() if own != frozen.get(name)}
-            rows += rulings(experiment, results, stale)
+        verdict depends on q.
+
+        folder   where the results were read: if there are many, other processes read them too and share the work
+        """
+        known = _judged_elsewhere(folder, self) if folder and len(self.found) >= MANY and cores() > 1 else {}
+        rows = [row for one, results in self.found for row in known.get(one.name) or _judged(one, results)]
         tested = [row for row in rows if row["p"] is not None]
         if tested:
             for row, q in zip(tested, false_discovery_control([row["p"] for row in tested]), strict=True):
@@ -88,6 +91,24 @@ def load_ledger(folder: Path, scale: Scale, names: Collection[str] | None = None
         elif results is not None:
             ledger.stale.append(experiment.name)
     return ledger
+
+
+def _judged(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
+    frozen = results.about.get(RULES, {})
+    stale = {name for name, own in rule_hashes(experiment).items() if own != frozen.get(name)}
+    return rulings(experiment, results, stale)
+
+
+def _judged_elsewhere(folder: Path, ledger: Ledger) -> dict[str, list[dict[str, Any]]]:
+    """The rows by experiment, without those that another process does not know."""
+    names = [experiment.name for experiment, _ in ledger.found]
+    with helpers(cores()) as pool:
+        return dict(zip(names, pool.map(_judge_stored, [(folder, ledger.scale, name) for name in names]), strict=True))
+
+
+def _judge_stored(one: tuple[Path, Scale, str]) -> list[dict[str, Any]]:
+    folder, scale, name = one
+    return [row for own in load_ledger(folder, scale, [name]).found for row in _judged(*own)]
 
 
 def fits(experiment: Experiment, results: Results) -> bool:

@@ -20,7 +20,9 @@ def looks_of(experiment: Experiment, results: Results) -> AbstractContextManager
     runs = results.runs
     own = [without_part(str(arm), experiment.parts) for arm in runs["arm"]]
     priors = [str(name) for name in runs if str(name).startswith("prior.")]
-    known = [{name: value for name, value in zip(priors, row, strict=True) if value == value} for row in runs[priors].values]
+    known = [
+        {name: value for name, value in zip(priors, row, strict=True) if value == value} for row in runs[priors].values
+    ]
     names = dict.fromkeys([*(without_part(arm, experiment.parts) for arm in experiment.arms), *own])
     return same_looks(list(names), meanings_by_settings(own, known))
 

@@ -22,6 +22,8 @@ MOST_CELLS = 20_000
 """Cells of images per figure; later images are left out."""
 DIGITS = 4
 """Significant digits: more than a picture shows."""
+DIGITS_OF_BANDS = 3
+"""Those of the ends of a band."""
 Row = tuple[str, Any, Any, Any, Any]
 """Series, x, y, low, high."""
 
@@ -39,7 +41,8 @@ def figure_data(figure: Figure) -> list[dict[str, Any]]:
         about = {**labels, **_axes(ax)}
         for name, rows in groupby((*_lines(ax), *_collections(ax), *_bars(ax)), key=itemgetter(0)):
             columns = zip(*((x, y, low, high) for _, x, y, low, high in rows), strict=True)
-            named = {n: [_short(v) for v in own] for n, own in zip(("x", "y", "low", "high"), columns, strict=True)}
+            digits = {"x": DIGITS, "y": DIGITS, "low": DIGITS_OF_BANDS, "high": DIGITS_OF_BANDS}
+            named = {n: [_short(v, digits[n]) for v in own] for n, own in zip(digits, columns, strict=True)}
             found.append({**about, "series": name, **{n: own for n, own in named.items() if any(v != "" for v in own)}})
         for place, image in enumerate(ax.images):
             values = _plain(image.get_array())
@@ -125,11 +128,11 @@ def _category(axis: Axis, value: float) -> Any:
     return label if any(letter.isalpha() for letter in label.replace("e", "")) else value
 
 
-def _short(value: Any) -> Any:
+def _short(value: Any, digits: int = DIGITS) -> Any:
     """A number with few digits, whole where it is whole; names as they are, "" for what is missing."""
     if isinstance(value, str):
         return value
     if not np.isfinite(value):
         return ""
-    short = float(f"{value:.{max(DIGITS, len(str(int(abs(value)))))}g}")
+    short = float(f"{value:.{max(digits, len(str(int(abs(value)))))}g}")
     return int(short) if short == int(short) else short

@@ -86,8 +86,8 @@ experiment(
             "reach 99 % by twice the epochs that they took to memorise, chosen on half of the seeds. Agrees if on the other half "
             "the exact 95 % interval of their share of the runs that memorise lies above 50 %, disagrees if it lies below.",
             rule=in_regimes(BestShareAtLeast(tuple(SGD), 0.5, column="no plateau"), DIAL),
-            remark="None of the four rates trains this network: at 0.03 no run memorises in 20,000 epochs, above that most diverge. "
-            "The races tune SGD with 64 draws.",
+            remark="None of the four rates trains this network: at 0.03 no run memorises in 20,000 epochs, above that most "
+            "diverge. The races tune SGD with 64 draws.",
             of="critic",
         ),
     ],
