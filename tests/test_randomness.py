@@ -65,6 +65,15 @@ def test_folding_gives_a_key_of_its_own_for_every_purpose():
     assert unrelated(draws(*(Key(torch.tensor(seed), torch.tensor(0)).fold("W_Q") for seed in range(6))))
 
 
+def test_the_numbers_stay_what_they_were():
+    """A stored run is continued with the same numbers."""
+    key = Key(torch.tensor(3), torch.tensor(8)).fold("W_Q")
+    assert [round(x, 6) for x in key.uniform("a", (3,)).tolist()] == [0.613249, 0.560924, 0.007104]
+    assert torch.equal(
+        key.fold("x").uniform("a", (9,)), Key(key.seed, key.step).fold("W_Q").fold("x").uniform("a", (9,))
+    )
+
+
 def test_a_folded_key_does_not_depend_on_the_lane():
     seeds, steps = torch.tensor([5, 9, 5]), torch.tensor([2, 2, 2])
     stacked = vmap(lambda seed, step: Key(seed, step).fold("W_Q").normal("noise", (6,)))(seeds, steps)
@@ -82,14 +91,15 @@ seeds, steps = torch.tensor([5, 9, 2**31 + 3]), torch.tensor([2, 0, 123456789])
 def draws(where):
     def of(seed, step):
         key = Key(seed, step).fold("x")
-        return key.uniform("a", (7, 300)), key.normal("b", (2, 3, 5)), key.normal("b", ())
+        deep = key.fold("y").fold("z").fold("W_Q").fold("more")
+        return key.uniform("a", (7, 300)), key.normal("b", (2, 3, 5)), key.normal("b", ()), deep.normal("c", (9,))
     alone = of(seeds[0].to(where), steps[0].to(where))
     return [t.cpu() for t in (*vmap(of)(seeds.to(where), steps.to(where)), *alone)]
 wanted = draws("cpu")
 Key._has_kernel = property(lambda key: True)
 found = draws(place)
 assert [t.shape for t in found] == [t.shape for t in wanted]
-for number in (0, 3):
+for number in (0, 4):
     assert torch.equal(found[number], wanted[number])  # an order of examples is the same on every device
 for a, b in zip(found, wanted, strict=True):
     torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)

@@ -33,10 +33,12 @@ class Key(NamedTuple):
 
     seed: Tensor
     step: Tensor
+    folded: tuple[str, ...] = ()
+    """Purposes that it is for, the widest first."""
 
     def fold(self, purpose: str) -> Key:
         """An independent key for one purpose, such as one weight of many."""
-        return Key(_mix(_mix(self.seed.long() & _MASK) + _word(purpose) & _MASK), self.step)
+        return self._replace(folded=(*self.folded, purpose))
 
     def uniform(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
         """Numbers in (0, 1), one for each place of `shape`.
@@ -48,7 +50,7 @@ class Key(NamedTuple):
         if self._has_kernel:
             from .ops.hashed import hashed
 
-            return hashed(self._root(purpose), shape, normal=False)
+            return hashed(*self._for_kernel(purpose), shape, normal=False)
         place = torch.arange(math.prod(shape), device=self.seed.device).view(shape)
         return (_mix(self._root(purpose) + place & _MASK).to(torch.float32) + 0.5) / float(1 << 31)
 
@@ -59,13 +61,23 @@ class Key(NamedTuple):
         if self._has_kernel:
             from .ops.hashed import hashed
 
-            return hashed(self._root(purpose), shape, normal=True)
+            return hashed(*self._for_kernel(purpose), shape, normal=True)
         u = self.uniform(purpose, (2, *shape)).clamp(1e-7, 1 - 1e-7)
         return torch.sqrt(-2 * torch.log(u[0])) * torch.cos(2 * torch.pi * u[1])
 
     def _root(self, purpose: str) -> Tensor:
         """What the places of one purpose are hashed with."""
-        return _mix(self.fold(purpose).seed + self.step.long() & _MASK)
+        return _mix(_folded(self.seed, self._words(purpose)) + self.step.long() & _MASK)
+
+    def _for_kernel(self, purpose: str) -> tuple[Tensor, Tensor, tuple[int, ...]]:
+        """Seed, step, and words that the kernel hashes by itself."""
+        from .ops.hashed import MOST_WORDS
+
+        words = self._words(purpose)
+        return _folded(self.seed, words[:-MOST_WORDS]), self.step, words[-MOST_WORDS:]
+
+    def _words(self, purpose: str) -> tuple[int, ...]:
+        return tuple(map(_word, (*self.folded, purpose)))
 
     @property
     def _has_kernel(self) -> bool:
@@ -76,6 +88,13 @@ class Key(NamedTuple):
 def _word(purpose: str) -> int:
     """A 31-bit number for a purpose."""
     return int.from_bytes(hashlib.sha256(purpose.encode()).digest()[:4], "little") & _MASK
+
+
+def _folded(seed: Tensor, words: tuple[int, ...]) -> Tensor:
+    own = seed.long()
+    for word in words:
+        own = _mix(_mix(own & _MASK) + word & _MASK)
+    return own
 
 
 def _mix(word: Tensor) -> Tensor:

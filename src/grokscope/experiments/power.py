@@ -41,8 +41,11 @@ def spread_of(differences: np.ndarray) -> float:
     return float(SPREADS[np.abs(np.log(SPREADS) - np.log(max(known.std(ddof=1), 1e-3))).argmin()])
 
 
-def _pairs(seeds: int, spread: float, ratio: float, tables: int = TABLES) -> tuple[Sample, Sample]:
-    generator = np.random.default_rng(7)
+def pairs_of_times(
+    seeds: int, spread: float, ratio: float, tables: int = TABLES, seed: int = 7
+) -> tuple[Sample, Sample]:
+    """Simulated tables of paired times [table, pair], of which all reach."""
+    generator = np.random.default_rng(seed)
     common = generator.normal(0, spread, (tables, seeds))
     first, second = generator.normal(0, spread / np.sqrt(2), (2, tables, seeds)) + common
     reached = np.ones((tables, seeds), dtype=bool)
@@ -56,7 +59,7 @@ def of_ratio(
     """The claim is that the ratio of times lies below `below` and above `above`, where these are given."""
 
     def agrees(ratio: float) -> float:
-        arm, other = _pairs(seeds, spread, ratio)
+        arm, other = pairs_of_times(seeds, spread, ratio)
         p = np.zeros(TABLES)
         if below is not None:
             p = np.maximum(p, p_ratio_below(arm, other, below, draws=2000))

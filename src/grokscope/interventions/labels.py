@@ -48,4 +48,4 @@ class Labels(Timed):
 
 def key_of(now: Now, redraw: str) -> Key:
     """A key that changes at every step, or never."""
-    return now.key if redraw == "every-step" else Key(now.key.seed, torch.zeros_like(now.key.step))
+    return now.key if redraw == "every-step" else now.key._replace(step=torch.zeros_like(now.key.step))

@@ -56,6 +56,8 @@ def test_no_reversal(x, y, z, spread, verdict):
     ruling = TURNS(results_of(runs_of(arms, spread)))
     assert ruling.verdict == verdict
     assert [(effect.name, effect.of) for effect in ruling.cases[0].effects] == [("time ratio", q) for q in "xyz"]
+    size, power, _ = ruling.cases[0].simulated
+    assert size < 0.05 and (power > 0.9) == (spread < 0.3)
 
 
 def test_a_reversal_by_chance_is_rare():
@@ -93,6 +95,8 @@ def test_explains_more():
     rates = MORE(factorial(lambda t: 4000 / (t["lr"] * t["wd"] ** 2)))
     assert rates.verdict == "agrees"
     assert rates.cases[0].effects[0].low > 0.5
+    size, power, _ = rates.cases[0].simulated
+    assert size < 0.1 and power > 0.9
     assert MORE(factorial(lambda t: 1000 + 200 * t["scale"])).verdict == "disagrees"
     both = MORE(factorial(lambda t: 1000 + 700 * np.random.default_rng(1).normal(size=len(t)).round(3)))
     assert both.verdict == "cannot be told"

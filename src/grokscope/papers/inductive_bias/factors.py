@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...analysis.correlation import ranks
-from ...experiments.base import Case, Effect
+from ...experiments.base import Case, Effect, Simulated
 from ...experiments.clauses import median
 from ...experiments.clocks import FIRST_99, Clock, NotRunError, times
 from ...experiments.columns import select, values
+from ...experiments.power import LEVEL
 from ...experiments.rules import Alike
 from ...experiments.settle import Rule
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 DRAWS = 2000
 """Resamples of the bootstrap."""
+TABLES, FEW_DRAWS = 120, 100
+"""Simulated tables, and the resamples of each."""
 FEWEST = 10
 """Seeds without which it is not decided."""
 
@@ -42,9 +45,7 @@ class ExplainsMore(Rule):
         groups = [_groups(runs, self.cells), _groups(runs, [self.factor])]
         _, seed = np.unique(runs["seed"], return_inverse=True)
         seeds = int(seed.max()) + 1
-        drawn = np.random.default_rng(0).multinomial(seeds, np.full(seeds, 1 / seeds), DRAWS)
-        shares = np.array([[_between(place, group, n[seed]) for group in groups] for n in drawn])
-        difference = shares[:, 0] - shares[:, 1]
+        difference = _resampled(place, groups, seed, DRAWS)
         whole = [_between(place, group, np.ones(len(runs))) for group in groups]
         low, high = (float(end) for end in np.quantile(difference, [0.025, 0.975]))
         never = int(np.isinf(values(results, self.clock)).sum())
@@ -59,6 +60,7 @@ class ExplainsMore(Rule):
                 test=f"variance of ranks between groups, bootstrap over seeds, {self.clock}",
                 seeds=seeds,
                 blocked=f"{seeds} seeds are fewer than {FEWEST}" if seeds < FEWEST else "",
+                simulated=_simulated(groups[0], groups[1], seed),
             )
         ]
 
@@ -82,6 +84,34 @@ class BestAlike(Rule):
         tuning, rest = (runs[runs["seed"].isin(seeds[at::2])] for at in (0, 1))
         best = [min(arms, key=lambda arm: median(times(tuning, arm, self.clock))) for arms in there.values()]
         return Alike(tuple(best), self.slack, self.clock).cases(select(results, rest))
+
+
+def _resampled(place: np.ndarray, groups: Sequence[np.ndarray], seed: np.ndarray, draws: int) -> np.ndarray:
+    """The difference of the two groups' shares of variance in bootstrap samples of the seeds."""
+    seeds = int(seed.max()) + 1
+    drawn = np.random.default_rng(0).multinomial(seeds, np.full(seeds, 1 / seeds), draws)
+    shares = np.array([[_between(place, group, n[seed]) for group in groups] for n in drawn])
+    return shares[:, 0] - shares[:, 1]
+
+
+def _simulated(cells: np.ndarray, factor: np.ndarray, seed: np.ndarray) -> Simulated:
+    """The same design with log times that grow evenly from group to group, and as much noise: both explain as much as the other,
+    which is just false; and the factor half as much."""
+    generator = np.random.default_rng(7)
+
+    def agrees(size: float) -> float:
+        both = _even(cells) + size * _even(factor)
+        tables = both + generator.normal(0, 1, (TABLES, len(both)))
+        places = (np.argsort(np.argsort(table)) for table in tables)
+        differences = [_resampled(place, (cells, factor), seed, FEW_DRAWS) for place in places]
+        return float(np.mean([(np.sum(own <= 0) + 1) / (FEW_DRAWS + 1) < LEVEL for own in differences]))
+
+    return Simulated(agrees(1.0), agrees(0.5), "a factor whose effects are half as large")
+
+
+def _even(group: np.ndarray) -> np.ndarray:
+    """Even steps from group to group, with variance 1 over the runs."""
+    return (group - group.mean()) / max(float(group.std()), 1e-12)
 
 
 def _groups(runs: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:

@@ -36,7 +36,6 @@ experiment(
         ),
         Claim(
             name="direction",
-            remark="The size and the power of this rule are not simulated.",
             of="ours",
             statement="A place that makes grokking sooner at one alphabet does not make it later at another.",
             rule=NoReversal(

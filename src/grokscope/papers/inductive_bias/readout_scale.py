@@ -37,7 +37,6 @@ experiment(
     claims=[
         Claim(
             name="confounded",
-            remark="The size and the power of this rule are not simulated.",
             statement="Read-out scale as a control is confounded by learning rate and weight decay: they explain "
             "more of the grokking time than it does.",
             rule=ExplainsMore(("optim.lr", "optim.weight_decay"), "model.readout_scale"),
