@@ -27,6 +27,8 @@ SHARES = 16
 """Most programs that share a long row of `row_sums`."""
 LONG, LONGEST = 8, 16
 """Blocks of reads above which a row counts as long, and how many such rows of a run are shared."""
+MOST_ROWS = 1024
+"""Rows of a table whose long ones are shared: every program looks at all of them, and the compiler unrolls that."""
 
 
 def gather(table: Tensor, row: Tensor) -> Tensor:
@@ -106,7 +108,8 @@ def row_sums(source: Tensor, order: Tensor, starts: Tensor, weight: Tensor | Non
     """out[m] = Σ over reads r of row m of weight[r] · source[r // positions]; weight None is 1; weights [n, head, t] are those of
     each head's share of the columns. Sums are float32.
 
-    The query's row is read by every example: where few runs leave the device idle, further programs share the long rows.
+    The query's row is read by every example: where few runs leave the device idle, further programs share the long rows. A large
+    table has programs enough, and no row takes longer than the rest of a step.
     """
     rows, reads, runs = starts.shape[-1], order.shape[-1], _runs(order, 1)
     heads = 1 if weight is None else weight.numel() // order.numel()
@@ -114,13 +117,13 @@ def row_sums(source: Tensor, order: Tensor, starts: Tensor, weight: Tensor | Non
     out = torch.empty(*starts.shape, source.shape[-1], device=source.device)
     source, order, starts = source.contiguous(), order.contiguous(), starts.contiguous()
     factors = source if weight is None else weight.contiguous()
-    shares = max(1, min(SHARES, 128 // runs))
+    shares = max(1, min(SHARES, 128 // runs)) if rows <= MOST_ROWS else 1
     parts = torch.empty(runs, shares - 1, LONGEST, source.shape[-1], device=source.device) if shares > 1 else out
     block, warps = (64, 2) if width >= 16 else (128, 1)
     sizes = {
         "HEADS": heads,
         "COLUMNS": _columns(width),
-        "EVERY": _columns(rows),
+        "EVERY": _columns(rows) if shares > 1 else 1,
         "LONG": LONG * block,
         "LONGEST": LONGEST,
     }
