@@ -112,11 +112,11 @@ class Lanes:
 
     def _ready(self, number: int, side: Batch) -> Batch:
         """Training, test or validation batch (`number`) of a run in the form in which it is read. Tokens are moved to the device
-        and sorted there; the rest is left where it is.
+        and sorted there, what is the same for all examples is moved once; the rest is left where it is.
 
         Tokens that the run loaded before has as well, as candidates of a search have, are neither moved nor planned again.
         """
-        rest = {name: tensor for name, tensor in side.items() if name != "tokens"}
+        rest = {name: self._once(tensor) for name, tensor in side.items() if name != "tokens"}
         if "tokens" not in side:
             return self.planned(rest)
         tokens = side["tokens"]
@@ -126,6 +126,11 @@ class Lanes:
             plan_later = number == 0 and self.plans_in_steps
             known = self._tokens[number] = (tokens, tokens._version, own if plan_later else self.planned(own))
         return rest | known[2]
+
+    def _once(self, tensor: Tensor) -> Tensor:
+        """A tensor that repeats its first example, such as the target of fixed positions, on the device; others as they are."""
+        repeats = len(tensor) > 1 and tensor.stride(0) == 0
+        return tensor[:1].to(self.device).expand(tensor.shape) if repeats else tensor
 
     def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
         if mask and self.mask is None:
