@@ -10,12 +10,13 @@ import sys
 
 from grokscope.cli import main
 
-results = []
-for words in json.load(sys.stdin):
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        try:
-            main(words)
-        except SystemExit as stop:
-            results.append([stop.code, printed.getvalue()])
-json.dump(results, sys.stdout)
+if __name__ == "__main__":  # helper processes import this file
+    results = []
+    for words in json.load(sys.stdin):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            try:
+                main(words)
+            except SystemExit as stop:
+                results.append([stop.code, printed.getvalue()])
+    json.dump(results, sys.stdout)

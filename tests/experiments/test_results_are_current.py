@@ -4,6 +4,7 @@ Experiments whose runs are outstanding are listed in results/pending.txt; everyt
 """
 
 import json
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import ClassVar
 
@@ -56,6 +57,17 @@ def test_other_processes_judge_alike(monkeypatch):
     elsewhere = few.rows(RESULTS)
     monkeypatch.undo()
     assert elsewhere == few.rows() and len(elsewhere) > 3
+
+
+def test_without_other_processes_all_is_judged_here(monkeypatch):
+    def broken(processes):
+        raise BrokenProcessPool
+
+    few = load_ledger(RESULTS, "full", ["gt-fig3"])
+    monkeypatch.setattr(ledger_module, "MANY", 1)
+    monkeypatch.setattr(ledger_module, "cores", lambda: 2)
+    monkeypatch.setattr(ledger_module, "helpers", broken)
+    assert few.rows(RESULTS) == few.rows() != []
 
 
 def test_the_list_of_rules_is_that_of_the_claims():

@@ -2,17 +2,24 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
+import torch
 
 import grokscope
-from grokscope.cli import main
+from grokscope.cli import main, science
 from grokscope.errors import ConfigError
 from grokscope.experiments.base import find_experiment
+from grokscope.ops.devices import device_name
+from grokscope.store.results import load_results, save_results
 from grokscope.store.tuned import save_tuned
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture
@@ -41,12 +48,39 @@ def run(capsys, tmp_path, monkeypatch):
         ),
         (("A", "--seeds", "0"), "--seeds: 0 is below 1"),
         (("A", "--show"), "--results: results has no quick results of track A yet; run grokscope race"),
+        (("A", "--time-only"), "--time-only: results has no quick results of track A; run grokscope race"),
     ],
 )
 def test_what_is_wrong_is_one_line(run, words, line):
     code, out, err = run("race", *words)
     assert code == 2 and out == ""
     assert err.strip() == line
+
+
+def test_steps_are_timed_on_the_device_of_the_runs(run, tmp_path):
+    shutil.copytree(RESULTS / "race-A", tmp_path / "results" / "race-A")
+    code, out, err = run("race", "A", "--full", "--time-only", "--quiet")
+    assert code == 2 and out == ""
+    assert err.startswith("--time-only: the runs are of NVIDIA H200; this is ") and err.count("\n") == 1
+
+
+def test_new_times_take_the_place_of_old_ones(run, tmp_path, monkeypatch):
+    stored = load_results(RESULTS, "race-A", "full")
+    here = device_name(torch.device("cpu"))
+    shutil.copytree(RESULTS / "race-A", tmp_path / "results" / "race-A")
+    save_results(tmp_path / "results", stored._replace(about={**stored.about, "device": here}))
+    asked = []
+    monkeypatch.setattr(
+        science, "_price", lambda table, own, *_: asked.extend(own) or table.assign(seconds_per_epoch=2.0)
+    )
+    monkeypatch.setattr(science, "_count", lambda table, own: table)
+    code, out, err = run("race", "A", "--full", "--time-only", "--json", "--device", "cpu")
+    assert code == 0, err
+    assert {arm for arm, _ in asked} == set(stored.runs["arm"])
+    now = load_results(tmp_path / "results", "race-A", "full")
+    assert (now.runs["seconds_per_epoch"] == 2.0).all()
+    pd.testing.assert_frame_equal(*(one.runs.drop(columns="seconds_per_epoch") for one in (stored, now)))
+    assert json.loads(out)["tracks"][0]["rows"][0]["method"] == "egd"
 
 
 def test_the_plan_trains_nothing(run, tmp_path):
@@ -116,6 +150,7 @@ def test_a_newcomer_enters_with_one_file(tmp_path):
         ["--load", "mine.py", *sizes, "--methods", "smoothed,search", "--json", "-o", "page.html"],
         [*sizes, "--methods", "adamw"],
         [*sizes, "--methods", "adamw", "--json"],
+        [*sizes, "--time-only", "--json"],
     ]
     done = subprocess.run(
         [sys.executable, str(WORKER)],
@@ -126,8 +161,8 @@ def test_a_newcomer_enters_with_one_file(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    (first, out), (second, printed), (third, again) = json.loads(done.stdout)
-    assert (first, second, third) == (0, 0, 0), done.stderr
+    codes, (out, printed, again, timed) = zip(*json.loads(done.stdout), strict=True)
+    assert codes == (0, 0, 0, 0), done.stderr
     (board,) = json.loads(out)["tracks"]
     rows = {row["method"]: row for row in board["rows"]}
     assert set(rows) == {"smoothed", "search"}
@@ -138,5 +173,8 @@ def test_a_newcomer_enters_with_one_file(tmp_path):
     folder = tmp_path / "results" / "race-T" / "quick"
     assert {"tuned.json", "runs.parquet", "race-T-leaderboard.svg"} <= {path.name for path in folder.iterdir()}
     assert "smoothed" in printed and "AdamW" in printed, "stored methods stay on the board"
-    assert len(json.loads(again)["tracks"][0]["rows"]) == 3
+    before, now = ({row["method"]: row for row in json.loads(one)["tracks"][0]["rows"]} for one in (again, timed))
+    assert len(now) == 3
+    for name, row in now.items():
+        assert row["first"] == before[name]["first"] and row["flops"] == before[name]["flops"], "nothing was trained"
     assert '"run_steps"' in done.stderr.splitlines()[0] and done.stderr.count('"run_steps"') == 1, "trained once"

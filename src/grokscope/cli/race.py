@@ -51,6 +51,12 @@ def race(
         int | None, typer.Option("--seeds", help="Fresh seeds per method; 20 at full size, 2 at quick size.")
     ] = None,
     tune_only: Annotated[bool, typer.Option("--tune-only", help="Stop after tuning.")] = False,
+    time_only: Annotated[
+        bool,
+        typer.Option(
+            "--time-only", help="Time the steps of stored methods again, and count their operations; train nothing."
+        ),
+    ] = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="Print how many run-steps it takes at most, and train nothing.")
     ] = False,
@@ -82,6 +88,8 @@ def race(
         grokscope --load my_method.py race C --methods mine
 
         grokscope race --show --full
+
+        grokscope race B --full --time-only
     """
     from ..race.estimate import check_sizes, estimate
     from ..race.tracks.base import SIZES, tracks
@@ -97,7 +105,11 @@ def race(
     asked = names or [CONTROLS, *sorted(tracks.entries())]
     chosen = {own.kind: own for own in (_track(name, find_track) for name in asked) if own is not None}
     wanted = {kind: _methods(own, methods, scale) for kind, own in chosen.items()}
-    if not (show or markdown):
+    if time_only:
+        how = _How(scale, sizes, runs, results, place, device, lanes, quiet or as_json)
+        for own in chosen.values():
+            _time(own, how)
+    elif not (show or markdown):
         print_plan = not (quiet or as_json) or plan
         for kind, own in chosen.items():
             if print_plan:
@@ -214,6 +226,30 @@ def _score(track: Track, methods: dict[str, Method], how: _How) -> None:
         return
     assert experiment.prepare is not None
     _run(experiment.prepare(experiment, how.results, how.scale), how, how.sizes.seeds)
+
+
+def _time(track: Track, how: _How) -> None:
+    """Store the seconds and operations of a step anew, of all methods with results."""
+    from ..experiments.base import find_experiment
+    from ..ops.devices import device_name, resolve_device
+    from ..store.results import load_results, save_results
+    from .science import timed_and_counted
+
+    stored = load_results(how.results, track.experiment, how.scale)
+    if stored is None:
+        raise ConfigError(
+            "--time-only", f"{how.results} has no {how.scale} results of track {track.kind}; run grokscope race"
+        )
+    here = device_name(resolve_device(how.device))
+    if here != stored.about["device"]:
+        raise ConfigError("--time-only", f"the runs are of {stored.about['device']}; this is {here}")
+    experiment = find_experiment(track.experiment)
+    known = set(stored.runs["arm"])
+    experiment = replace(experiment, arms={arm: own for arm, own in experiment.arms.items() if arm in known})
+    assert experiment.prepare is not None
+    asked = experiment.prepare(experiment, how.results, how.scale).configs(how.scale, how.sizes.seeds, how.precision)
+    how.notify(f"{experiment.name}: the steps of {len(known)} methods")
+    save_results(how.results, stored._replace(runs=timed_and_counted(stored.runs, asked, how.device, how.scale)))
 
 
 def _control(how: _How) -> None:

@@ -238,6 +238,11 @@ def collect_arms(
     return kept
 
 
+def timed_and_counted(table: pd.DataFrame, asked: Asked, device: str, scale: Scale) -> pd.DataFrame:
+    """The table with the seconds and the operations of an epoch of each arm, measured now."""
+    return _count(_price(table, asked, device, PRICING[scale]), asked)
+
+
 def _price(table: pd.DataFrame, asked: Asked, device: str, seconds: float) -> pd.DataFrame:
     """Add the time that each run would have taken alone on the device, estimated from a few epochs of each kind of arm: arms that
     differ only in numbers take the same steps, and are timed once."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -100,10 +102,13 @@ def _judged(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
 
 
 def _judged_elsewhere(folder: Path, ledger: Ledger) -> dict[str, list[dict[str, Any]]]:
-    """The rows by experiment, without those that another process does not know."""
+    """The rows by experiment, without those that another process does not know; none where processes cannot be started, as from
+    a script that does not guard what it runs by its `__name__`."""
     names = [experiment.name for experiment, _ in ledger.found]
-    with helpers(cores()) as pool:
-        return dict(zip(names, pool.map(_judge_stored, [(folder, ledger.scale, name) for name in names]), strict=True))
+    asked = [(folder, ledger.scale, name) for name in names]
+    with suppress(BrokenProcessPool), helpers(cores()) as pool:
+        return dict(zip(names, pool.map(_judge_stored, asked), strict=True))
+    return {}
 
 
 def _judge_stored(one: tuple[Path, Scale, str]) -> list[dict[str, Any]]:

@@ -256,7 +256,7 @@ def _group(
     lanes: int,
     device: torch.device,
     job: Callable[[RunConfig, Numerics], Job],
-    fit_only: bool,
+    fit_only: bool = False,
 ) -> Group:
     group = Group(waiting=deque(), lanes=lanes, fit_only=fit_only)
 
