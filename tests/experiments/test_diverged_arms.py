@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,12 @@ from grokscope.experiments import base
 from grokscope.experiments.base import Claim, Experiment
 from grokscope.experiments.clocks import Clock, times
 from grokscope.experiments.diverged import named_runs
+from grokscope.experiments.drawing import drawn_pictures
 from grokscope.experiments.rules import Custom, ShareAtMost, Sooner
 from grokscope.figures import accuracy_and_divergence, grokking_times
+from grokscope.store.results import load_results
 
+RESULTS = Path(__file__).parents[2] / "results"
 WILD = {"optim.kind": "sgd", "optim.lr": 1e12}
 
 
@@ -93,6 +97,21 @@ def test_a_diverged_run_stays_at_risk_to_its_last_planned_epoch():
     assert named_runs(runs) == "a (seed 1)"
     assert named_runs(runs.assign(status="diverged")) == "a (all 3 seeds)"
     assert times(runs.assign(epoch=[300, 0, 400]), "a", Clock("t_grok")).time.tolist() == [200, 400, 400]
+
+
+def test_a_picture_names_the_diverged_runs_that_it_shows():
+    """Of one part of the arms, and without arms that it does not show."""
+    notes = {}
+    experiment = base.all_experiments()["causes-noise"]
+    results = load_results(RESULTS, "causes-noise", "full")
+    runs = results.runs[results.runs["seed"] < 2]
+    few = results._replace(runs=runs, curves=results.curves[results.curves["run"].isin(runs["run"])])
+    for drawn in drawn_pictures(experiment, few):
+        notes[drawn.name, drawn.part] = [t.get_text() for t in drawn.figure.texts if t.get_gid() == "diverged"]
+    assert notes["after", ""] == [], "branches of AdamW"
+    said = "diverged, counted as not grokked: SGD 0.1 (seed 0), SGD 0.3 (seeds 0, 1), SGD 1 (seeds 0, 1)"
+    assert notes["times", "q = 1"] == [said]
+    assert notes["times", "q = 16"] == [said.replace("(seed 0)", "(seeds 0, 1)")]
 
 
 def test_diverged_seeds_in_a_row_are_a_range():

@@ -354,3 +354,10 @@ def test_the_band_holds_the_middle_half_of_the_seeds(make):
     last = band.get_paths()[0].vertices
     edges = sorted({round(y, 6) for x, y in last if x == median.get_xdata()[-1]})
     np.testing.assert_allclose(edges, median.get_ydata()[-1] + np.array([-1.0, 1.0]), atol=1e-5)
+
+
+def test_a_diverged_run_does_not_stretch_the_axis_of_the_others(make):
+    wild = make("SGD", t_grok=None, status="diverged")
+    wild.metrics.loc[wild.metrics.index[-1], "D"] = 1e33
+    assert figures.accuracy_and_divergence([make(), wild]).axes[1].get_ylim()[1] < 3
+    assert figures.accuracy_and_divergence([wild]).axes[1].get_ylim()[1] > 1e32, "there is nothing else to see"

@@ -111,7 +111,7 @@ def drawn_pictures(
         data: dict[str, Any] = {"": results if of_results else curves}
         if experiment.parts and not of_results:
             data = {
-                part: [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if c.arm.startswith(f"{part}, ")]
+                part: [replace(c, arm=c.arm.removeprefix(f"{part}, ")) for c in curves if of_part(c.arm, part)]
                 for part in experiment.parts
             }
         for part, own in data.items():
@@ -120,7 +120,7 @@ def drawn_pictures(
                 with looks_of(experiment, results):
                     figure = _drawn(draw, own, f"{experiment.name}: picture {name}", note) if own else None
                 if figure is not None:
-                    _say_diverged(figure, {arm: seeds for arm, seeds in lost.items() if arm.startswith(part)}, part)
+                    _say_diverged(figure, {arm: seeds for arm, seeds in lost.items() if of_part(arm, part)}, part)
             except Exception as error:
                 if failures is None:
                     raise
@@ -129,6 +129,11 @@ def drawn_pictures(
                 noted = f"{caption} {note[0].upper()}{note[1:]}." if note else caption
                 kind = spec.name if spec else ""
                 yield DrawnPicture(name, titles[name], figure, noted, part, kind, () if of_results else own)
+
+
+def of_part(arm: str, part: str) -> bool:
+    """Whether an arm belongs to a part of the arms; to "", which is all of them, every arm does."""
+    return not part or arm.startswith(f"{part}, ")
 
 
 def stored_metrics(experiment: Experiment) -> set[str]:

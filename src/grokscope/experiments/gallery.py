@@ -17,7 +17,7 @@ from .base import VERDICTS, Experiment
 from .cards import card, counts_table, ledger_row, paper_title
 from .clauses import KEY
 from .collect import curves_from
-from .drawing import drawn_pictures
+from .drawing import drawn_pictures, of_part
 from .ledger import Ledger
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _pictures(experiment: Experiment, results: Results) -> Iterator[Picture]:
         without_seeds(drawn.figure)
         width, height = map(float, drawn.figure.get_size_inches())
         chart = chart_of(drawn.kind, drawn.curves, medians=True)
-        shown = "; ".join(f"{arm}: {outcome}" for arm, outcome in reached.items() if arm.startswith(drawn.part))
+        shown = "; ".join(f"{arm}: {outcome}" for arm, outcome in reached.items() if of_part(arm, drawn.part))
         yield Picture(
             name=f"{experiment.name}-{drawn.file}",
             title=drawn.title + (f", {drawn.part}" if drawn.part else ""),
