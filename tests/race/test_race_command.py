@@ -20,6 +20,7 @@ from grokscope.store.results import load_results, save_results
 from grokscope.store.tuned import save_tuned
 
 RESULTS = Path(__file__).parents[2] / "results"
+ALL = "times all methods of a track on this machine"
 
 
 @pytest.fixture
@@ -49,6 +50,8 @@ def run(capsys, tmp_path, monkeypatch):
         (("A", "--seeds", "0"), "--seeds: 0 is below 1"),
         (("A", "--show"), "--results: results has no quick results of track A yet; run grokscope race"),
         (("A", "--time-only"), "--time-only: results has no quick results of track A; run grokscope race"),
+        (("A", "--time-only", "--methods", "lion"), f"--time-only: {ALL}; it does not go with --methods"),
+        (("controls", "--time-only"), f"--time-only: {ALL}; it does not go with controls"),
     ],
 )
 def test_what_is_wrong_is_one_line(run, words, line):
@@ -146,11 +149,12 @@ WORKER = Path(__file__).parents[1] / "docs" / "command_worker.py"
 def test_a_newcomer_enters_with_one_file(tmp_path):
     (tmp_path / "mine.py").write_text(FILE, encoding="utf-8")
     sizes = ["race", "T", "--draws", "2", "--seeds", "2", "--device", "cpu", "--quiet"]
+    timed = [word for word in sizes if word not in ("--draws", "--seeds", "2")]
     calls = [
         ["--load", "mine.py", *sizes, "--methods", "smoothed,search", "--json", "-o", "page.html"],
         [*sizes, "--methods", "adamw"],
         [*sizes, "--methods", "adamw", "--json"],
-        [*sizes, "--time-only", "--json"],
+        [*timed, "--time-only", "--json"],
     ]
     done = subprocess.run(
         [sys.executable, str(WORKER)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -106,9 +107,19 @@ def race(
     chosen = {own.kind: own for own in (_track(name, find_track) for name in asked) if own is not None}
     wanted = {kind: _methods(own, methods, scale) for kind, own in chosen.items()}
     if time_only:
+        others = {"--methods": methods, "--draws": draws, "--seeds": seeds, "--tune-only": tune_only, "--plan": plan}
+        others |= {
+            "--show": show,
+            "--markdown": markdown,
+            "--on": place.kind != "local",
+            CONTROLS: CONTROLS in (names or []),
+        }
+        if given := [word for word, value in others.items() if value not in (None, False)]:
+            raise ConfigError(
+                "--time-only", f"times all methods of a track on this machine; it does not go with {given[0]}"
+            )
         how = _How(scale, sizes, runs, results, place, device, lanes, quiet or as_json)
-        for own in chosen.values():
-            _time(own, how)
+        _time(chosen.values() if names else _run_before(chosen.values(), how), how)
     elif not (show or markdown):
         print_plan = not (quiet or as_json) or plan
         for kind, own in chosen.items():
@@ -228,28 +239,37 @@ def _score(track: Track, methods: dict[str, Method], how: _How) -> None:
     _run(experiment.prepare(experiment, how.results, how.scale), how, how.sizes.seeds)
 
 
-def _time(track: Track, how: _How) -> None:
-    """Store the seconds and operations of a step anew, of all methods with results."""
+def _run_before(tracks: Iterable[Track], how: _How) -> list[Track]:
+    from ..store.results import load_results
+
+    return [track for track in tracks if load_results(how.results, track.experiment, how.scale) is not None]
+
+
+def _time(tracks: Iterable[Track], how: _How) -> None:
+    """Store the seconds and operations of a step anew, of all methods with results; nothing if one of the tracks has none."""
     from ..experiments.base import find_experiment
     from ..ops.devices import device_name, resolve_device
-    from ..store.results import load_results, save_results
+    from ..store.results import Results, load_results, save_results
     from .science import timed_and_counted
 
-    stored = load_results(how.results, track.experiment, how.scale)
-    if stored is None:
-        raise ConfigError(
-            "--time-only", f"{how.results} has no {how.scale} results of track {track.kind}; run grokscope race"
-        )
     here = device_name(resolve_device(how.device))
-    if here != stored.about["device"]:
-        raise ConfigError("--time-only", f"the runs are of {stored.about['device']}; this is {here}")
-    experiment = find_experiment(track.experiment)
-    known = set(stored.runs["arm"])
-    experiment = replace(experiment, arms={arm: own for arm, own in experiment.arms.items() if arm in known})
-    assert experiment.prepare is not None
-    asked = experiment.prepare(experiment, how.results, how.scale).configs(how.scale, how.sizes.seeds, how.precision)
-    how.notify(f"{experiment.name}: the steps of {len(known)} methods")
-    save_results(how.results, stored._replace(runs=timed_and_counted(stored.runs, asked, how.device, how.scale)))
+    found: dict[str, Results] = {}
+    for track in tracks:
+        stored = load_results(how.results, track.experiment, how.scale)
+        if stored is None:
+            raise ConfigError(
+                "--time-only", f"{how.results} has no {how.scale} results of track {track.kind}; run grokscope race"
+            )
+        if here != stored.about["device"]:
+            raise ConfigError("--time-only", f"the runs are of {stored.about['device']}; this is {here}")
+        found[track.experiment] = stored
+    for name, stored in found.items():
+        experiment, known = find_experiment(name), set(stored.runs["arm"])
+        experiment = replace(experiment, arms={arm: own for arm, own in experiment.arms.items() if arm in known})
+        assert experiment.prepare is not None
+        asked = experiment.prepare(experiment, how.results, how.scale).configs(how.scale, None, how.precision)
+        how.notify(f"{name}: the steps of {len(known)} methods")
+        save_results(how.results, stored._replace(runs=timed_and_counted(stored.runs, asked, how.device, how.scale)))
 
 
 def _control(how: _How) -> None:

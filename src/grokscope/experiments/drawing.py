@@ -21,7 +21,7 @@ from ..store.results import Results
 from . import diverged
 from .base import Experiment
 from .collect import curves_from
-from .looks import looks_of
+from .looks import looks_of, without_part
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -179,7 +179,7 @@ def _drawn(draw: Callable[[Any], Figure], data: Any, name: str, note: str) -> Fi
 def _say_diverged(figure: Figure, lost: Mapping[str, str], part: str) -> None:
     """A line about the diverged runs of those arms that the picture names."""
     shown = " ".join(" ".join(text.get_text().split()) for text in figure.findobj(Text))
-    named = {arm.removeprefix(f"{part}, ") if part else arm: seeds for arm, seeds in lost.items()}
+    named = {without_part(arm, [part]): seeds for arm, seeds in lost.items()}
     if own := [f"{arm} ({seeds})" for arm, seeds in named.items() if arm.split(", ")[-1] in shown]:
         _add_note(figure, wrapped(f"{diverged.COUNTED}: {', '.join(own)}", 110))
 

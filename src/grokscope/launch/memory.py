@@ -97,7 +97,8 @@ class MemoryRun:
             save["tensors"] = {}
 
     def store(self, runs: str | Path) -> None:
-        """Write the folder that the run would have, had it been stored from the start. One that exists is left as it is."""
+        """Write the folder that the run would have, had it been stored from the start, with what was measured of it. One that
+        exists is left as it is."""
         writer = RunWriter(runs, self.config, self.device, self.record)
         with suppress(FinishedError, BusyError):
             try:
