@@ -48,6 +48,8 @@ def known_examples(config: RunConfig, train: Examples) -> tuple[Examples, Exampl
     """
     seed = config.seed_for("data")
     parts = (train, *set_aside_of(config.task, seed))
+    if not config.noise.labels:
+        return parts  # the very tensors of the split, which runs share
     given = [part.labels for part in parts if part is not None]
     labels = config.noise.labels_once(torch.cat(given), config.task.shape.classes, seed)
     own = iter(labels.split([len(part) for part in given]))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -20,6 +20,9 @@ from .lane import Failures, FinishedError, Job, Lane, PreparedRun, Progress, Sin
 from .program import Program
 from .stats import TrainingStats
 from .stopping import StopRule
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _AT_ONCE = 32
 """Steps on a GPU between two looks at whether training is interrupted."""
@@ -176,9 +179,12 @@ class Fleet:
             lane.rows.append(row)
             lane.unseen.append(row)
             lane.next_due = min(lane.job.config.log.next_after(lane.epoch), lane.job.config.epochs)
+        ending = [place for place, lane in due if lane.status != "running"]
+        states = dict(zip(ending, self.program.unload_each(ending), strict=True)) if ending else {}
         for place, lane in due:
-            if lane.status != "running":
-                self._retire(place, lane)
+            if place in states:
+                self._save(place, lane, lane.status, tensors=states.pop(place))
+                self.lanes[place] = None
             elif (keep := lane.job.config.log.keep) and lane.epoch and lane.epoch % keep == 0:
                 self._save(place, lane, "running", keep=True)
         self._append()
@@ -287,10 +293,6 @@ class Fleet:
             self.program.close()
         self.program = None
 
-    def _retire(self, place: int, lane: Lane) -> None:
-        self._save(place, lane, lane.status)
-        self.lanes[place] = None
-
     def _save_all(self, status: str) -> None:
         for place, lane in self._occupied():
             lane.status = status
@@ -327,12 +329,16 @@ class Fleet:
             for lane in self._active():
                 lane.job.sink.fail(_in_words(error))
 
-    def _save(self, place: int, lane: Lane, status: str, keep: bool = False) -> None:
+    def _save(
+        self, place: int, lane: Lane, status: str, keep: bool = False, tensors: dict[str, Tensor] | None = None
+    ) -> None:
+        """tensors   what the lane holds, if it is known"""
         assert self.program is not None
         if not self._confirmed(lane, wait=True):  # saves of one run are sequential
             return
         metadata = {"held_since": lane.stop_rule.held_since, "seconds": lane.seconds}
-        state = {"epoch": lane.epoch, "rows": lane.rows, "tensors": self.program.unload(place), "metadata": metadata}
+        tensors = self.program.unload(place) if tensors is None else tensors
+        state = {"epoch": lane.epoch, "rows": lane.rows, "tensors": tensors, "metadata": metadata}
         lane.rows, lane.saved = [], lane.epoch
         lane.saving = self.io_pool.submit(partial(_write, lane.job.sink, state | {"status": status, "keep": keep}))
         self.unsaved.append(lane)

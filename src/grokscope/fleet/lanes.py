@@ -3,8 +3,9 @@ leaves a lane."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import torch
 
@@ -48,8 +49,12 @@ class Lanes:
         self.train: Batch = {}
         self.test: Batch = {}
         self.validation: Batch | None = None
-        self._tokens: dict[int, tuple[Tensor, int, Batch]] = {}
-        """Tokens of the run that was loaded last, how often they had been written to, and their plan."""
+        self._made: dict[tuple[int, str], tuple[Tensor, int, Any]] = {}
+        """Data of the run that was loaded last, how often they had been written to, and what was made of them."""
+        self._held: dict[tuple[int, int, str], tuple[ref[Tensor], int]] = {}
+        """Which tensor was copied into a lane, by lane, side and name, and how often it had been written to."""
+        self._begun: tuple[Any, dict[str, Tensor]] | None = None
+        """Model and seed of the run that began last, and its weights."""
 
     def planned(self, batch: Batch) -> Batch:
         """A batch in the form in which the runs read it."""
@@ -80,29 +85,24 @@ class Lanes:
         if not self.train or (self.lanes == 1 and self.train.keys() != sides[0].keys()):
             self.train, self.test, *rest = (stack_like(self.lanes, side, self.device) for side in sides)
             self.validation = rest[0] if rest else None
+            self._held.clear()
             self.rebuilt()
-        for stacked, own in zip((self.train, self.test, self.validation or {}), sides, strict=False):
+        for number, (stacked, own) in enumerate(
+            zip((self.train, self.test, self.validation or {}), sides, strict=False)
+        ):
             for name, tensor in own.items():
-                stacked[name][lane].copy_(tensor)
+                self._put(stacked[name], (lane, number, name), tensor)
         hyper = hyper_of(config) | {"branch.epoch": float(since)}
         self._numbers[:, lane] = torch.tensor([hyper[key] for key in self.hyper]).to(self.device)  # in one transfer
         self.seed[lane] = config.seed_for("order")
         self.changed()
         if saved is None:
-            needed = {} if isinstance(config.ticket, NoTicket) else self.planned(data[0])
-            start = starting_point(config, needed, origin)
-            saved = {f"weight/{name}": weight for name, weight in start.weights.items()}
-            saved |= {f"mask/{name}": lives for name, lives in start.mask.items()}
-            saved = at_branch(config, saved)
+            saved = self._beginning(config, data, origin)
         for prefix, tensor in self._vectors():  # each vector in one transfer
             if not any(name.startswith(f"{prefix}/") for name in saved):
                 tensor[lane].zero_()  # the state of a new run
-                continue
-            vector = torch.zeros(tensor.shape[1:], dtype=tensor.dtype)  # a window of gradients has an axis more
-            for name, part in self.layout.cut(vector).items():
-                if f"{prefix}/{name}" in saved:
-                    part.copy_(saved[f"{prefix}/{name}"])
-            tensor[lane].copy_(vector)
+            else:
+                tensor[lane].copy_(self._vector(saved, prefix, tensor))
         for name, tensor in self._others():
             if name in saved:
                 tensor[lane].copy_(saved[name])
@@ -111,26 +111,70 @@ class Lanes:
         self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
 
     def _ready(self, number: int, side: Batch) -> Batch:
-        """Training, test or validation batch (`number`) of a run in the form in which it is read. Tokens are moved to the device
-        and sorted there, what is the same for all examples is moved once; the rest is left where it is.
+        """Training, test or validation batch (`number`) of a run on the device, in the form in which it is read.
 
-        Tokens that the run loaded before has as well, as candidates of a search have, are neither moved nor planned again.
+        What the run loaded before has as well, as candidates of a search have, is neither moved nor planned again.
         """
-        rest = {name: self._once(tensor) for name, tensor in side.items() if name != "tokens"}
+        rest = {
+            name: self._once(number, name, tensor, self._moved) for name, tensor in side.items() if name != "tokens"
+        }
         if "tokens" not in side:
             return self.planned(rest)
-        tokens = side["tokens"]
-        known = self._tokens.get(number)
-        if known is None or known[0] is not tokens or known[1] != tokens._version:
-            own = {"tokens": tokens.to(self.device)}
-            plan_later = number == 0 and self.plans_in_steps
-            known = self._tokens[number] = (tokens, tokens._version, own if plan_later else self.planned(own))
-        return rest | known[2]
+        plan_later = number == 0 and self.plans_in_steps
 
-    def _once(self, tensor: Tensor) -> Tensor:
-        """A tensor that repeats its first example, such as the target of fixed positions, on the device; others as they are."""
-        repeats = len(tensor) > 1 and tensor.stride(0) == 0
-        return tensor[:1].to(self.device).expand(tensor.shape) if repeats else tensor
+        def read(tokens: Tensor) -> Batch:
+            own = {"tokens": tokens.to(self.device)}
+            return own if plan_later else self.planned(own)
+
+        return rest | self._once(number, "tokens", side["tokens"], read)
+
+    def _once(self, number: int, name: str, tensor: Tensor, make: Callable[[Tensor], Any]) -> Any:
+        """`make(tensor)`, or what it returned for the run loaded before, if that has this very tensor."""
+        known = self._made.get((number, name))
+        if known is None or known[0] is not tensor or known[1] != tensor._version:
+            known = self._made[number, name] = (tensor, tensor._version, make(tensor))
+        return known[2]
+
+    def _moved(self, tensor: Tensor) -> Tensor:
+        """A tensor on the device. Of one that repeats its first example, such as the target of fixed positions, that is moved."""
+        if len(tensor) > 1 and tensor.stride(0) == 0:
+            return tensor[:1].to(self.device).expand(tensor.shape)
+        return tensor.to(self.device)
+
+    def _put(self, stacked: Tensor, place: tuple[int, int, str], tensor: Tensor) -> None:
+        """Copy data into a lane, unless the run that it held before has the same."""
+        held = self._held.get(place)
+        if held is None or held[0]() is not tensor or held[1] != tensor._version:
+            stacked[place[0]].copy_(tensor)
+            self._held[place] = (ref(tensor), tensor._version)
+
+    def _beginning(self, config: RunConfig, data: tuple[Batch, ...], origin: Origin | None) -> dict[str, Tensor]:
+        """Weights and mask of a run before its first step. Of runs that differ in their priors alone they are drawn once."""
+        dense = isinstance(config.ticket, NoTicket)
+        plain = dense and not config.do.hooks & {"weights", "state"}
+        drawn_from = (config.model, config.seed_for("init"))
+        if plain and self._begun is not None and self._begun[0] == drawn_from:
+            return self._begun[1]
+        start = starting_point(config, {} if dense else self.planned(data[0]), origin)
+        saved = {f"mask/{name}": lives for name, lives in start.mask.items()}
+        saved |= {f"weight/{name}": weight for name, weight in start.weights.items()}
+        if not plain:
+            return at_branch(config, saved)
+        vector = self._vector(saved, "weight", self.flat).to(self.device)
+        saved = {f"weight/{name}": weight for name, weight in self.layout.cut(vector).items()}
+        self._begun = (drawn_from, saved)
+        return saved
+
+    def _vector(self, saved: dict[str, Tensor], prefix: str, like: Tensor) -> Tensor:
+        """What is saved under a prefix as one vector, zeros where nothing is; `like` is the stacked tensor that it belongs to."""
+        own = {name: saved[key] for name in self.layout.parameters if (key := f"{prefix}/{name}") in saved}
+        if (whole := self.layout.whole(own)) is not None:
+            return whole
+        vector = torch.zeros(like.shape[1:], dtype=like.dtype)  # a window of gradients has an axis more
+        for name, part in self.layout.cut(vector).items():
+            if name in own:
+                part.copy_(own[name])
+        return vector
 
     def _set_mask(self, lane: int, mask: dict[str, Tensor]) -> None:
         if mask and self.mask is None:
@@ -145,16 +189,32 @@ class Lanes:
 
     def unload(self, lane: int) -> dict[str, Tensor]:
         """A copy of the state that a lane needs to continue: weights, optimizer and filter state, step counter, mask."""
-        tensors = {
-            f"{prefix}/{name}": part
-            for prefix, stacked in self._vectors()
-            for name, part in self.layout.cut(stacked[lane].to("cpu", copy=True)).items()
-        }
-        tensors |= {name: stacked[lane].to("cpu", copy=True) for name, stacked in self._others()}
-        if self.mask is None:
-            return tensors
-        masks = self.layout.cut(self.mask[lane].bool().cpu())
-        return tensors | {f"mask/{name}": mask for name, mask in masks.items() if not mask.all()}
+        return self.unload_each([lane])[0]
+
+    def unload_each(self, lanes: Sequence[int]) -> list[dict[str, Tensor]]:
+        """`unload` of several lanes, which cross to the host together. There each has memory of its own, which is freed with it."""
+        keep = torch.tensor(lanes, device=self.device)
+
+        def here(stacked: Tensor) -> list[Tensor]:
+            rows = stacked[keep].cpu()
+            return list(rows) if len(lanes) == 1 else [row.clone() for row in rows]
+
+        vectors = [(prefix, here(stacked)) for prefix, stacked in self._vectors()]
+        others = [(name, here(stacked)) for name, stacked in self._others()]
+        masks = None if self.mask is None else [row.bool() for row in here(self.mask)]
+        found = []
+        for place in range(len(lanes)):
+            tensors = {
+                f"{prefix}/{name}": part
+                for prefix, rows in vectors
+                for name, part in self.layout.cut(rows[place]).items()
+            }
+            tensors |= {name: rows[place] for name, rows in others}
+            if masks is not None:
+                own = self.layout.cut(masks[place])
+                tensors |= {f"mask/{name}": mask for name, mask in own.items() if not mask.all()}
+            found.append(tensors)
+        return found
 
     def copy_lanes(self, other: Lanes, lanes: list[int]) -> None:
         """Take over the runs in some lanes of another program, in this order."""

@@ -1,7 +1,7 @@
 """Weights of reads summed by the token that they read, and the transpose, for stacked runs: the ends of `ops/by_token.py`.
 
-One program per block of examples or reads: no atomics, deterministic results. A row is divided by the number of places at every
-read: as 32-bit numbers and a constant, since a division of 64-bit numbers takes a hundred instructions.
+A row is divided by the number of places at every read: as 32-bit numbers and a constant, since a division of 64-bit numbers takes a
+hundred instructions.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from .launching import launch
 if TYPE_CHECKING:
     from torch import Tensor
 
-EXAMPLES = 4
-"""Examples per program of `spread`, which is one warp: its threads share what is read of an example, and each has four tokens."""
+EXAMPLES = 64
+"""Examples per program of `spread`, each of which is added up by one thread."""
+WARPS = EXAMPLES // 32
+COLUMNS = 32
+"""Places that a program of `spread` copies at once."""
 READS = 1024
 """Reads per program of `collect`."""
 
@@ -26,13 +29,11 @@ READS = 1024
 def spread(weight: Tensor, row: Tensor, tokens: int, places: int, width: int) -> Tensor:
     """out[n, v] = Σ of weight[n, t] over the places t that hold token v; out[n, tokens + t] = weight[n, t]; then zeros."""
     runs, examples, length = row.shape
-    out = torch.empty(runs, examples, width, device=weight.device)
-    columns, others = (int(triton.next_power_of_2(count)) for count in (tokens, width - tokens))
+    out = torch.zeros(runs, examples, width, device=weight.device)
+    grid, sizes = (triton.cdiv(examples, EXAMPLES), runs), (examples, length, tokens, width)
     launch(
-        _spread, (triton.cdiv(examples, EXAMPLES), runs),
-        weight.contiguous(), row.contiguous(), out, examples, length, tokens, width, places, EXAMPLES, columns, others,
-        num_warps=1,
-    )  # fmt: skip
+        _spread, grid, weight.contiguous(), row.contiguous(), out, *sizes, places, EXAMPLES, COLUMNS, num_warps=WARPS
+    )
     return out
 
 
@@ -49,27 +50,25 @@ def collect(source: Tensor, row: Tensor, tokens: int, places: int) -> Tensor:
 @triton.jit
 def _spread(
     weight, row, out, examples, length, tokens, width,
-    PLACES: tl.constexpr, BLOCK: tl.constexpr, TOKENS: tl.constexpr, OTHERS: tl.constexpr,
+    PLACES: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     run = tl.program_id(1).to(tl.int64)
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    v = tl.arange(0, TOKENS)
-    t = tl.arange(0, OTHERS)
     alive = n < examples
     example = run * examples + n
-    total = tl.zeros((BLOCK, TOKENS), dtype=tl.float32)
+    # No other thread adds to the sums of an example, and a thread adds its places one after another: the bits are the same every
+    # time, though the additions are atomic. They are so because they leave the sum where it is, which no thread waits for.
     for place in range(0, length):
         token = tl.load(row + example * length + place, mask=alive, other=0).to(tl.int32) // PLACES
         w = tl.load(weight + example * length + place, mask=alive, other=0.0)
-        total += tl.where(v[None, :] == token[:, None], w[:, None], 0.0)
-    inside = alive[:, None] & (v < tokens)[None, :]
-    tl.store(out + example[:, None] * width + v[None, :], total, mask=inside)
+        tl.atomic_add(out + example * width + token, w, mask=alive, sem="relaxed")
     # places count back from the query, the last one
-    own = t - (PLACES - length)
-    there = alive[:, None] & ((own >= 0) & (own < length))[None, :]
-    w = tl.load(weight + example[:, None] * length + own[None, :], mask=there, other=0.0)
-    inside = alive[:, None] & (t < width - tokens)[None, :]
-    tl.store(out + example[:, None] * width + tokens + t[None, :], w, mask=inside)
+    own = out + example[:, None] * width + tokens + PLACES - length
+    for begin in range(0, length, COLUMNS):
+        t = begin + tl.arange(0, COLUMNS)
+        there = alive[:, None] & (t < length)[None, :]
+        w = tl.load(weight + example[:, None] * length + t[None, :], mask=there, other=0.0)
+        tl.store(own + t[None, :], w, mask=there)
 
 
 @triton.jit
