@@ -10,8 +10,7 @@ from .common import BASE, COLLECTED, QUICK, SETTINGS, SOONER, parity
 from .figures import SEARCH_AND_PLAIN, shares_found, steps_to_99
 from .found import SOLVERS, TRAINED
 
-# so many epochs that the run-steps of all candidates are fewer, as in search-length
-ARMS: Arms = {"T = 5": {}, "T = 17": {"task.distractors": 14, "epochs": 20_000}}
+ARMS: Arms = {"T = 5": {}, "T = 17": {"task.distractors": 14}}
 PARITIES: Arms = {f"parity ({n}, 3)": parity(n) for n in (20, 40)}
 
 experiment(
