@@ -15,7 +15,7 @@ from ...models.mlp import MLP
 from ...optim.adamw import AdamW
 from ...optim.sgd import SGD
 from ...tasks.polynomial import Polynomial
-from .common import DENSE, PAIRED, PAPER, SEEDS, TICKET, TO_THE_END, given, sooner_claims, ticket
+from .common import DENSE, FORTY, PAIRED, PAPER, SEEDS, TICKET, TO_THE_END, given, sooner_claims, ticket
 from .fig7 import together_claim
 
 REGRESSION = RunConfig(
@@ -45,8 +45,9 @@ experiment(
     question="Does a ticket end the delay where there is no class to predict and no weight decay?",
     base=REGRESSION,
     arms=DENSE | TICKET,
-    seeds=SEEDS,
-    differs="the committee machine of Kumar et al. (2023) with plain gradient descent and no weight decay; layer-wise pruning",
+    seeds=40,
+    differs="the committee machine of Kumar et al. (2023) with plain gradient descent and no weight decay; layer-wise pruning. "
+    + FORTY,
     quick={"log.keep": 500},
     quick_seeds=2,
     claims=[*sooner_claims(), together_claim("test R²")],
