@@ -184,14 +184,18 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
         push = torch.rand(runs, examples, d)
         (to_x,) = torch.autograd.grad(wanted, x, push)
         close(norm.backward(push, z, slope), to_x)
+        close(norm.backward(push, z, slope, onto=push.clone()), push + to_x)
         fast_z, fast_slope = normalise.normalise(x.detach().to(place), kind == "layer", 1e-5)
         close(fast_z, wanted.detach()), close(fast_slope, slope)
         close(normalise.normalise_backward(push.to(place), fast_z, fast_slope, kind == "layer"), to_x)
+        onto = push.clone().to(place)
+        assert normalise.normalise_backward(push.to(place), fast_z, fast_slope, kind == "layer", onto) is onto
+        close(onto, push + to_x)
         if place == "cuda":
             rule = lambda v, a, i, o, u, l, *p: mean_cross_entropy(v, a, Plan(*p), i, o, u, l, scale, norm)
             loss = vmap(rule)(*leaves, labels, *p)
             wanted = (loss, *torch.autograd.grad(loss.sum(), leaves))
-            loss, to_x, *rest = readout_batched.stream_loss(pooled, *own[2:], right_ones, scale, norm)
+            loss, to_x, *rest = readout_batched.stream_loss(pooled.clone(), *own[2:], right_ones, scale, norm)
             to_values = lookup.row_sums(to_x, q.order, q.starts, own[1], length)
             found = (loss, to_values, lookup.pool_weight_backward(to_x, own[0], q.row), *rest)
             for a, b in zip(found, wanted, strict=True):
@@ -199,6 +203,15 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
     a, b = torch.rand(runs, examples, d) - 0.5, torch.rand(runs, hidden, d) - 0.5
     hidden_units = torch.relu(a @ b.mT)
     close(products.relu_product(a.to(place), b.to(place)), hidden_units)
+    apart = torch.nn.functional.pad(b.mT.flatten(1), (16, 16)).to(place)[:, 16:-16].view(b.mT.shape)
+    close(products.relu_product(a.to(place), apart.mT), hidden_units)
+    own_rule, products._read_there = products._read_there, lambda b: True  # across, as bf16
+    close(products.relu_product(a.to(place), apart.mT), hidden_units)
+    products._read_there = own_rule
+    if place == "cuda":
+        wide, half = (torch.rand(runs, d, 48) - 0.5).bfloat16(), a.bfloat16()
+        found = products.relu_product(half.to(place), wide.to(place).mT)
+        close(found.float(), torch.relu(half.float() @ wide.float()))
     c = torch.rand(runs, examples, d) - 0.5
     close(products.masked_product(c.to(place), b.to(place), hidden_units.to(place)), (c @ b.mT) * (hidden_units > 0))
     logits = torch.randn(runs, examples, classes).requires_grad_()

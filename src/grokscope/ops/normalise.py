@@ -33,14 +33,19 @@ class Normalise(NamedTuple):
         return centred * slope, slope
 
     def backward(
-        self, grad: Float[Tensor, "... d"], z: Float[Tensor, "... d"], slope: Float[Tensor, "... 1"]
+        self,
+        grad: Float[Tensor, "... d"],
+        z: Float[Tensor, "... d"],
+        slope: Float[Tensor, "... 1"],
+        onto: Float[Tensor, "... d"] | None = None,
     ) -> Float[Tensor, "... d"]:
-        """The gradient on x, given that on z."""
+        """The gradient on x, given that on z; or `onto` with it added in place."""
         if usable_on(grad.device):
             from .triton.normalise import normalise_backward
 
-            return normalise_backward(grad, z, slope, self.kind == "layer")
-        return self._centred((grad - z * (grad * z).mean(-1, keepdim=True)) * slope)
+            return normalise_backward(grad, z, slope, self.kind == "layer", onto)
+        to_x = self._centred((grad - z * (grad * z).mean(-1, keepdim=True)) * slope)
+        return to_x if onto is None else onto.add_(to_x)
 
     def _centred(self, x: Tensor) -> Tensor:
         return x - x.mean(-1, keepdim=True) if self.kind == "layer" else x
