@@ -28,6 +28,10 @@ class Normalise(NamedTuple):
             from .triton.normalise import normalise
 
             return normalise(x, self.kind == "layer", self.epsilon)
+        return self.plain(x)
+
+    def plain(self, x: Float[Tensor, "... d"]) -> tuple[Float[Tensor, "... d"], Float[Tensor, "... 1"]]:
+        """The same from operations that autograd knows."""
         centred = self._centred(x)
         slope = torch.rsqrt(centred.square().mean(-1, keepdim=True) + self.epsilon)
         return centred * slope, slope
