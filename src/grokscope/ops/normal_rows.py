@@ -28,7 +28,11 @@ def normal_rows(
 
 def plain_rows(token: Tensor, place: Tensor, norm: Normalise) -> Tensor:
     """The same from operations with derivatives of every order."""
-    return norm.plain((token.unsqueeze(-2) + place.unsqueeze(-3)).flatten(-3, -2))[0]
+    return norm.plain(_sums(token, place))[0]
+
+
+def _sums(token: Tensor, place: Tensor) -> Float[Tensor, "... row d"]:
+    return (token.unsqueeze(-2) + place.unsqueeze(-3)).flatten(-3, -2)
 
 
 class _NormalRows(torch.autograd.Function):
@@ -50,8 +54,9 @@ class _NormalRows(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: None) -> Any:
         token, place, z, slope = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            rows = plain_rows(token, place, ctx.norm)
-            return *torch.autograd.grad(rows, (token, place), grad.to(rows.dtype), create_graph=True), None
+            to_rows = ctx.norm.plain_backward(grad.to(token.dtype), *ctx.norm.plain(_sums(token, place)))
+            to_rows = to_rows.unflatten(-2, (token.shape[-2], -1))
+            return to_rows.sum(-2), to_rows.sum(-3), None
         from .triton.normal_rows import normal_rows_backward
 
         grads = _one_axis(grad), _one_axis(z), _one_axis(slope)

@@ -48,8 +48,12 @@ class Normalise(NamedTuple):
             from .triton.normalise import normalise_backward
 
             return normalise_backward(grad, z, slope, self.kind == "layer", onto)
-        to_x = self._centred((grad - z * (grad * z).mean(-1, keepdim=True)) * slope)
+        to_x = self.plain_backward(grad, z, slope)
         return to_x if onto is None else onto.add_(to_x)
+
+    def plain_backward(self, grad: Tensor, z: Tensor, slope: Tensor) -> Float[Tensor, "... d"]:
+        """The gradient on x from operations that autograd knows."""
+        return self._centred((grad - z * (grad * z).mean(-1, keepdim=True)) * slope)
 
     def _centred(self, x: Tensor) -> Tensor:
         return x - x.mean(-1, keepdim=True) if self.kind == "layer" else x
