@@ -136,13 +136,14 @@ def test_what_is_measured_is_the_same(tiny, model):
 
 KERNELS = """
 import os, torch
-from grokscope.ops import by_token, query_attention, query_attention_batched, readout_batched
+from grokscope.ops import by_token, normal_rows, pool_added, query_attention, query_attention_batched, readout_batched
+from grokscope.ops import softmax
 from grokscope.ops.normalise import Normalise
 from grokscope.ops.triton import adamw, errors, lookup, normalise, parts, products, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
 from grokscope.ops.readout_eval import evaluate_readout
 from grokscope.ops.clipping import clip_scale
-from grokscope.ops.lookup import Plan, added, plan, pool
+from grokscope.ops.lookup import Plan, added, plan, pool, pool_heads
 from grokscope.optim.adamw import AdamW
 from torch.func import vmap
 torch.manual_seed(0)
@@ -184,14 +185,18 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
         push = torch.rand(runs, examples, d)
         (to_x,) = torch.autograd.grad(wanted, x, push)
         close(norm.backward(push, z, slope), to_x)
+        close(norm.backward(push, z, slope, onto=push.clone()), push + to_x)
         fast_z, fast_slope = normalise.normalise(x.detach().to(place), kind == "layer", 1e-5)
         close(fast_z, wanted.detach()), close(fast_slope, slope)
         close(normalise.normalise_backward(push.to(place), fast_z, fast_slope, kind == "layer"), to_x)
+        onto = push.clone().to(place)
+        assert normalise.normalise_backward(push.to(place), fast_z, fast_slope, kind == "layer", onto) is onto
+        close(onto, push + to_x)
         if place == "cuda":
             rule = lambda v, a, i, o, u, l, *p: mean_cross_entropy(v, a, Plan(*p), i, o, u, l, scale, norm)
             loss = vmap(rule)(*leaves, labels, *p)
             wanted = (loss, *torch.autograd.grad(loss.sum(), leaves))
-            loss, to_x, *rest = readout_batched.stream_loss(pooled, *own[2:], right_ones, scale, norm)
+            loss, to_x, *rest = readout_batched.stream_loss(pooled.clone(), *own[2:], right_ones, scale, norm)
             to_values = lookup.row_sums(to_x, q.order, q.starts, own[1], length)
             found = (loss, to_values, lookup.pool_weight_backward(to_x, own[0], q.row), *rest)
             for a, b in zip(found, wanted, strict=True):
@@ -199,6 +204,15 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
     a, b = torch.rand(runs, examples, d) - 0.5, torch.rand(runs, hidden, d) - 0.5
     hidden_units = torch.relu(a @ b.mT)
     close(products.relu_product(a.to(place), b.to(place)), hidden_units)
+    apart = torch.nn.functional.pad(b.mT.flatten(1), (16, 16)).to(place)[:, 16:-16].view(b.mT.shape)
+    close(products.relu_product(a.to(place), apart.mT), hidden_units)
+    own_rule, products._read_there = products._read_there, lambda b: True  # across, as bf16
+    close(products.relu_product(a.to(place), apart.mT), hidden_units)
+    products._read_there = own_rule
+    if place == "cuda":
+        wide, half = (torch.rand(runs, d, 48) - 0.5).bfloat16(), a.bfloat16()
+        found = products.relu_product(half.to(place), wide.to(place).mT)
+        close(found.float(), torch.relu(half.float() @ wide.float()))
     c = torch.rand(runs, examples, d) - 0.5
     close(products.masked_product(c.to(place), b.to(place), hidden_units.to(place)), (c @ b.mT) * (hidden_units > 0))
     logits = torch.randn(runs, examples, classes).requires_grad_()
@@ -243,6 +257,62 @@ for runs, tokens, places, length, examples, d in ((2, 7, 11, 11, 40, 8), (1, 30,
         close(h.detach(), wanted.detach())
         for a, b in zip(torch.autograd.grad(h, own, push.to(place)), slopes, strict=True):
             close(a, b)
+pool_added.usable_on = lambda device: True
+for runs, tokens, places, length, examples, heads, width in ((2, 7, 4, 4, 40, 2, 8), (1, 5, 3, 2, 9, 1, 16)):
+    p = plan(torch.randint(0, tokens, (runs, examples, length)), tokens, places)
+    shapes = ((tokens, heads * width), (places, heads * width), (examples, heads, length))
+    leaves = [torch.randn(runs, *shape).requires_grad_() for shape in shapes]
+    of_heads = lambda t, s, w, *p: pool_heads(added(t, s), w, Plan(*p))
+    wanted = torch.stack([of_heads(*(t[i] for t in (*leaves, *p))) for i in range(runs)])
+    push = torch.randn_like(wanted)
+    slopes = torch.autograd.grad(wanted, leaves, push)
+    own, q = [leaf.detach().to(place).requires_grad_() for leaf in leaves], Plan(*(t.to(place) for t in p))
+    stacked = pool_added.pool_added(*own, q)
+    mapped = vmap(lambda t, s, w, *p: pool_added.pool_added(t, s, w, Plan(*p)))(*own, *q)
+    for h in (stacked, mapped):
+        close(h.detach(), wanted.detach())
+        for a, b in zip(torch.autograd.grad(h, own, push.to(place)), slopes, strict=True):
+            close(a, b)
+for shape in ((2, 9, 3, 5), (4, 1), (3, 2, 1, 33)):
+    leaf = torch.randn(shape).requires_grad_()
+    wanted = torch.log_softmax(leaf, -1), torch.softmax(leaf, -1)
+    push = [torch.randn(shape) for _ in wanted]
+    own = leaf.detach().to(place).requires_grad_()
+    for found in (softmax.softmax_and_log(own), vmap(softmax.softmax_and_log)(own)):
+        for chosen in ((0, 1), (0,), (1,)):
+            first = [
+                torch.autograd.grad([of[i] for i in chosen], to, [push[i].to(to.device) for i in chosen], create_graph=True)
+                for of, to in ((found, own), (wanted, leaf))
+            ]
+            second = [torch.autograd.grad(g.square().sum(), to, retain_graph=True) for (g,), to in zip(first, (own, leaf))]
+            plain = torch.autograd.grad([found[i] for i in chosen], own, [push[i].to(place) for i in chosen], retain_graph=True)
+            for (a,), (b,) in (first, second, (plain, first[1])):
+                assert (a.cpu() - b).norm() <= loose * b.norm() + 1e-6
+for runs, tokens, places, d, kind in ((2, 7, 3, 16, "layer"), (33, 5, 1, 12, "rms"), (1, 21, 9, 24, "layer")):
+    norm = Normalise(kind, 1e-5)
+    both = torch.randn(runs, tokens + 2 * places, d)
+    leaves = [both[:, :tokens].detach().requires_grad_(), both[:, -places:].detach().requires_grad_()]
+    wanted = normal_rows.plain_rows(*leaves, norm)
+    push = torch.randn_like(wanted)
+    slopes = torch.autograd.grad(wanted, leaves, push)
+    apart = both.to(place)
+    own = [t.detach().requires_grad_() for t in (apart[:, :tokens], apart[:, -places:])]
+    stacked = normal_rows.normal_rows(*own, norm)
+    mapped = vmap(lambda t, p: normal_rows.normal_rows(t, p, norm))(*own)
+    alone = torch.stack([normal_rows.normal_rows(own[0][i], own[1][i], norm) for i in range(runs)])
+    for rows in (stacked, mapped, alone):
+        close(rows.detach(), wanted.detach())
+        for a, b in zip(torch.autograd.grad(rows, own, push.to(place)), slopes, strict=True):
+            close(a, b)
+    def second(rows, of, push):
+        first = torch.autograd.grad(rows, of, push, create_graph=True)
+        return torch.autograd.grad(sum(t.square().sum() for t in first), of)
+    for a, b in zip(
+        second(normal_rows.normal_rows(*own, norm), own, push.to(place)),
+        second(normal_rows.plain_rows(*leaves, norm), leaves, push),
+        strict=True,
+    ):
+        close(a, b)
 for shapes in (((2, 3, 300), (2, 20, 129), (1, 8, 5)), ((3, 1, 4), (1, 1, 2), (2, 9, 1)), ((2, 1, 3),) * 3):
     several = [torch.randn(shape) for shape in shapes]
     for a, b in zip(parts.add_parts(*(t.to(place) for t in several)), several, strict=True):

@@ -96,7 +96,7 @@ for runs, examples, length, vocabulary, width in sizes:
         kernels.row_sums(grad, p.order, p.starts, weight, length),
         kernels.row_sums(reads, p.order, p.starts, None, 1),
         kernels.distances(table, grad, p.row),
-        kernels.added(token, place),
+        kernels.added(token, place, torch.float32),
         *kernels.added_backward(table, vocabulary),
     )
     for i in range(runs):

@@ -21,6 +21,7 @@ from ..ops.graph import captured, restored
 from ..ops.memory import keep_freed_memory
 from ..ops.triton import usable_on
 from ..randomness import Key
+from ..theory import log_mean_attention
 from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
 from .acting import Acting
@@ -224,12 +225,16 @@ class Program(Lanes):
         target = batch.get("target")
         if target is None and not self.config.constraint.qk_penalty:
             return [task], [self._ones]
-        one_head = out.log_attention is not None and out.log_attention.shape[2] == 1
-        if target is not None and not self.config.constraint.qk_penalty and one_head:
-            assert out.log_attention is not None
+        log_attention = out.log_attention
+        alone = target is not None and not self.config.constraint.qk_penalty
+        if alone and log_attention is not None and log_attention.requires_grad:
+            assert target is not None
             slope = self.config.prior.constant_gradient(target)
-            if slope is not None and out.log_attention.requires_grad:
-                return [task, out.log_attention], [self._ones, (beta[:, None, None] * slope).unsqueeze(2)]
+            # several heads on a CPU: their penalty is computed, so that its gradient keeps its bits
+            if slope is not None and (log_attention.shape[2] == 1 or usable_on(self.device)):
+                with values_unread():
+                    together = log_mean_attention(log_attention)
+                return [task, together], [self._ones, beta[:, None, None] * slope]
         penalties = self._each_run(self.objective.penalties)
         return [task + penalties(self.weights, self.hyper, out.tensors(), batch, beta, self.step, self.seed)], [
             self._ones

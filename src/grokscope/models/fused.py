@@ -18,6 +18,7 @@ from ..ops import readout_stream
 from ..ops.by_token import pool_apart
 from ..ops.lookup import Plan, added, distances, pool, pool_heads
 from ..ops.normalise import Normalise
+from ..ops.pool_added import pool_added
 from ..ops.query_attention import attend
 from ..ops.readout_eval import evaluate_readout
 from ..ops.readout_loss import mean_cross_entropy
@@ -157,9 +158,12 @@ class Fused(Tables):
             if values is None:
                 return pool_heads(self._values_with_query(weights, plan), attention, plan)
             return pool_apart(*values, attention, plan)
-        h = pool_heads(self._table(weights, plan, weights["W_V"], "value"), attention, plan)
+        if "value" in PATHS[self.norm]:  # a bf16 product is looked up as it is
+            h = pool_heads(self._normal_rows(weights, plan) @ weights["W_V"], attention, plan)
+        else:
+            h = pool_added(*self._apart(weights, plan, weights["W_V"]), attention, plan)
         add = torch.baddbmm if h.ndim == 3 else torch.addmm
-        return add(self._query(weights).unsqueeze(-2), h, weights["W_O"])
+        return add(self._query(weights).unsqueeze(-2).to(h.dtype), h, weights["W_O"])
 
     @property
     def _before_mlp(self) -> Normalise | None:

@@ -12,16 +12,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from ..ops.lookup import Plan, added, lookup
+from ..ops.normal_rows import normal_rows
+from ..ops.normalise import Normalise
+from ..ops.triton import usable_on
 from ..shapes import Float, Int
 from .base import Model
 from .parts import Attention, Norm, PositionEncoding
 from .parts.base import in_full
+from .parts.norm.layer import LayerNorm
 from .parts.norm.placement import PATHS, Placement
+from .parts.norm.rms import RMSNorm
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _DOT_PRODUCT, _NO_TURN, _NO_BIAS = Attention.logits, PositionEncoding.turn, PositionEncoding.bias
+_LAYER, _RMS, _NORM, _AT = LayerNorm.centred, RMSNorm.centred, Norm.__call__, Norm.at
 """The functions as defined here: a patch of one of them must be detected, too."""
 
 
@@ -51,13 +57,37 @@ class Tables(Model):
         place = self.positions.stream(weights, _places(weights, plan))
         return (weights["W_E"].unsqueeze(-2) + place.unsqueeze(-3)).flatten(-3, -2)
 
+    def _normal_rows(self, weights: dict[str, Tensor], plan: Plan) -> Float[Tensor, "... row d"]:
+        """N(e) of every token at every position, as attention reads it."""
+        norm, W_E = self._written_norm, weights["W_E"]
+        if norm is not None and type(self)._rows is Tables._rows and usable_on(W_E.device):
+            return normal_rows(W_E, self.positions.stream(weights, _places(weights, plan)), norm)
+        return self.norm_kind.at("attention", self._rows(weights, plan), weights)
+
+    def _normal_query(self, weights: dict[str, Tensor]) -> Float[Tensor, "... d"]:
+        """N(e_q)"""
+        norm, W_E = self._written_norm, weights["W_E"]
+        if norm is not None and type(self)._query is Tables._query and usable_on(W_E.device):
+            place = self.positions.stream(weights, 1)[..., -1:, :]
+            return normal_rows(W_E[..., -1:, :], place, norm).squeeze(-2)
+        return self.norm_kind.at("attention", self._query(weights), weights)
+
+    @property
+    def _written_norm(self) -> Normalise | None:
+        """The norm before attention, if it is one that `ops/normalise.py` computes."""
+        kind = type(self.norm_kind)
+        changed = kind.__call__ is not _NORM or kind.at is not _AT or kind.centred not in (_LAYER, _RMS)
+        if changed or self.norm_kind.affine:
+            return None
+        return Normalise("layer" if kind.centred is _LAYER else "rms", self.norm_kind.epsilon)
+
     def _table(
         self, weights: dict[str, Tensor], plan: Plan, matrix: Tensor, path: str, plus: Tensor | None = None
     ) -> Float[Tensor, "... row out"]:
         """What every token at every position becomes under a matrix, `plus` a vector; without a norm in between, the sum of
         what the token and the position become."""
         if path in PATHS[self.norm]:
-            table = in_full(self.norm_kind.at("attention", self._rows(weights, plan), weights) @ matrix)
+            table = in_full(self._normal_rows(weights, plan) @ matrix)
             return table if plus is None else table + plus.unsqueeze(-2)
         token, place = self._apart(weights, plan, matrix)
         return added(token, place if plus is None else place + plus.unsqueeze(-2))
@@ -71,9 +101,7 @@ class Tables(Model):
         self, weights: dict[str, Tensor], plan: Plan, frozen: Tensor | None = None, offset: Tensor | None = None
     ) -> AtQuery:
         """What the query attends to."""
-        query = self._query(weights)
-        if "query-key" in PATHS[self.norm]:
-            query = self.norm_kind.at("attention", query, weights)
+        query = self._normal_query(weights) if "query-key" in PATHS[self.norm] else self._query(weights)
         q = (query.unsqueeze(-2) @ weights["W_Q"]).squeeze(-2).unflatten(-1, (self.heads, -1))  # head, width
         table = self._folded_logits(weights, plan, q) if self._folds else self._compared_logits(weights, plan, q)
         logits = lookup(table, plan).mT

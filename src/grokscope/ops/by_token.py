@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..shapes import Float
-from .lookup import Plan, _batched, added, pool_heads
+from .lookup import Plan, _batched
+from .pool_added import pool_added
 from .triton import usable_on
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def pool_apart(
     """h = Σ_j weight_j · (token[v_j] + place[j]), of one run or of each of stacked runs."""
     narrow = token.shape[-2] + place.shape[-2] <= WIDEST
     if plan.row.shape[-1] < LONG or not narrow or not usable_on(token.device):
-        return pool_heads(added(token, place), weight, plan)
+        return pool_added(token, place, weight, plan)
     h: Tensor = _ByToken.apply(token, place, weight.squeeze(-2), plan.row)[0]
     return h
 

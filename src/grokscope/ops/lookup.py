@@ -144,6 +144,11 @@ def _batched(lanes: int, tensor: Tensor, dim: int | None) -> Tensor:
     return tensor.movedim(dim, 0) if dim is not None else tensor.expand(lanes, *tensor.shape)
 
 
+def _one_axis(tensor: Tensor) -> Float[Tensor, "run row width"]:
+    """With one axis for all runs."""
+    return tensor.reshape(-1, *tensor.shape[-2:])
+
+
 def _gather(table: Tensor, index: Tensor) -> Tensor:
     if usable_on(table.device):
         from .triton.lookup import gather
@@ -316,7 +321,7 @@ class _Added(torch.autograd.Function):
     def forward(token: Tensor, place: Tensor) -> Tensor:
         from .triton.lookup import added
 
-        out = added(*(t.reshape(-1, *t.shape[-2:]) for t in (token, place)))
+        out = added(_one_axis(token), _one_axis(place), torch.float32)
         return out.view(*token.shape[:-2], *out.shape[1:])
 
     @staticmethod
@@ -330,7 +335,7 @@ class _Added(torch.autograd.Function):
             return table.sum(-2), table.sum(-3)
         from .triton.lookup import added_backward
 
-        found = added_backward(grad.reshape(-1, *grad.shape[-2:]), ctx.tokens)
+        found = added_backward(_one_axis(grad), ctx.tokens)
         return tuple(t.view(*grad.shape[:-2], *t.shape[1:]) for t in found)
 
     @staticmethod

@@ -28,18 +28,31 @@ class Normalise(NamedTuple):
             from .triton.normalise import normalise
 
             return normalise(x, self.kind == "layer", self.epsilon)
+        return self.plain(x)
+
+    def plain(self, x: Float[Tensor, "... d"]) -> tuple[Float[Tensor, "... d"], Float[Tensor, "... 1"]]:
+        """The same from operations that autograd knows."""
         centred = self._centred(x)
         slope = torch.rsqrt(centred.square().mean(-1, keepdim=True) + self.epsilon)
         return centred * slope, slope
 
     def backward(
-        self, grad: Float[Tensor, "... d"], z: Float[Tensor, "... d"], slope: Float[Tensor, "... 1"]
+        self,
+        grad: Float[Tensor, "... d"],
+        z: Float[Tensor, "... d"],
+        slope: Float[Tensor, "... 1"],
+        onto: Float[Tensor, "... d"] | None = None,
     ) -> Float[Tensor, "... d"]:
-        """The gradient on x, given that on z."""
+        """The gradient on x, given that on z; or `onto` with it added in place."""
         if usable_on(grad.device):
             from .triton.normalise import normalise_backward
 
-            return normalise_backward(grad, z, slope, self.kind == "layer")
+            return normalise_backward(grad, z, slope, self.kind == "layer", onto)
+        to_x = self.plain_backward(grad, z, slope)
+        return to_x if onto is None else onto.add_(to_x)
+
+    def plain_backward(self, grad: Tensor, z: Tensor, slope: Tensor) -> Float[Tensor, "... d"]:
+        """The gradient on x from operations that autograd knows."""
         return self._centred((grad - z * (grad * z).mean(-1, keepdim=True)) * slope)
 
     def _centred(self, x: Tensor) -> Tensor:

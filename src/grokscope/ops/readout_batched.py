@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def stream_loss(
     x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None
 ) -> tuple[Tensor, ...]:
-    """As `ops.readout_stream.loss_and_gradients`."""
+    """As `ops.readout_stream.loss_and_gradients`. With a norm, x may be overwritten."""
     x, W_in, W_out, W_U = _operands(x, W_in, W_out, W_U)
     classes, W_U = W_U.shape[-1], _aligned(W_U)
     z, slope, hidden, y = _forward(x, W_in, W_out, norm)
@@ -38,7 +38,7 @@ def stream_loss(
 def evaluate_stream(
     x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None, wanted: bool
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """Cross-entropies, correct answers and, if wanted, the gradient of the former on x."""
+    """Cross-entropies, correct answers and, if wanted, the gradient of the former on x. With a norm, x may be overwritten."""
     x, W_in, W_out, W_U = _operands(x, W_in, W_out, W_U)
     classes, W_U = W_U.shape[-1], _aligned(W_U)
     z, slope, hidden, y = _forward(x, W_in, W_out, norm)
@@ -51,7 +51,8 @@ def evaluate_stream(
 
 
 def _forward(x: Tensor, W_in: Tensor, W_out: Tensor, norm: Normalise | None) -> tuple[Tensor, Any, Tensor, Tensor]:
-    """The MLP's input z, the slope of the norm, hidden units and y."""
+    """The MLP's input z, the slope of the norm, hidden units and y, which takes the place of x where z differs from it: otherwise
+    x would be copied, since a product is added to what its result already holds."""
     z, slope = (x, None) if norm is None else norm(x)
     if _fuses(x):
         from .triton.products import relu_product
@@ -59,13 +60,13 @@ def _forward(x: Tensor, W_in: Tensor, W_out: Tensor, norm: Normalise | None) -> 
         hidden = relu_product(z, W_in.mT)
     else:
         hidden = torch.bmm(z, W_in).relu_()
-    return z, slope, hidden, torch.baddbmm(x, hidden, W_out)
+    return z, slope, hidden, torch.baddbmm(x, hidden, W_out) if norm is None else x.baddbmm_(hidden, W_out)
 
 
 def _to_x(to_y: Tensor, to_hidden: Tensor, W_in: Tensor, z: Tensor, slope: Any, norm: Normalise | None) -> Tensor:
     if norm is None:
         return to_y.baddbmm_(to_hidden, W_in.mT)
-    return to_y.add_(norm.backward(torch.bmm(to_hidden, W_in.mT), z, slope))
+    return norm.backward(torch.bmm(to_hidden, W_in.mT), z, slope, onto=to_y)
 
 
 def _to_hidden(to_y: Tensor, W_out: Tensor, hidden: Tensor) -> Tensor:
@@ -87,7 +88,7 @@ def _fuses(x: Tensor) -> bool:
 
 def _aligned(W_U: Tensor) -> Tensor:
     """W_U with columns of zeros up to a multiple of 16: products of other widths are several times slower."""
-    return F.pad(W_U, (0, -W_U.shape[-1] % 16))
+    return F.pad(W_U, (0, -W_U.shape[-1] % 16)) if W_U.shape[-1] % 16 else W_U
 
 
 def _errors(logits: Tensor, labels: Tensor, classes: int, share: float, back: bool) -> tuple[Tensor, Tensor]:
@@ -114,6 +115,6 @@ def _sum(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _operands(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """bf16 under autocast, else float32."""
+    """bf16 under autocast, else float32: weights are read where they lie."""
     kind = torch.bfloat16 if torch.is_autocast_enabled(tensors[0].device.type) else torch.float32
-    return tuple(t.to(kind).contiguous() for t in tensors)
+    return tuple(t.to(kind) for t in tensors)

@@ -28,7 +28,8 @@ def mean_cross_entropy(
     scale: float,
     norm: Normalise | None,
 ) -> Float[Tensor, "..."]:
-    """The mean cross-entropy of one run, or of each of several stacked runs; assumed to enter the objective with weight 1."""
+    """The mean cross-entropy of one run, or of each of several stacked runs; assumed to enter the objective with weight 1. With a
+    norm, x may be overwritten."""
     loss: Tensor = _Loss.apply(x, W_in, W_out, W_U, labels, scale, norm)[0]
     return loss
 
@@ -42,7 +43,8 @@ def evaluate(
     scale: float,
     norm: Normalise | None,
 ) -> tuple[Float[Tensor, "example"], Float[Tensor, "example"]]:
-    """Cross-entropy of each answer, and 1 where it is correct. The first has a gradient on x only."""
+    """Cross-entropy of each answer, and 1 where it is correct. The first has a gradient on x only. With a norm, x may be
+    overwritten."""
     wanted = torch.is_grad_enabled() and x.requires_grad
     loss, correct, *_ = _Evaluate.apply(x, W_in, W_out, W_U, labels, scale, norm, wanted)
     return loss, correct
@@ -127,7 +129,7 @@ class _Evaluate(torch.autograd.Function):
                 "evaluate has a gradient with respect to x only: differentiate the model's logits instead"
             )
         (to_x,) = ctx.saved_tensors
-        return None if grad is None else (grad[..., None] * to_x).to(to_x.dtype), *(None,) * 7
+        return None if grad is None else grad.to(to_x.dtype)[..., None] * to_x, *(None,) * 7
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:

@@ -70,8 +70,8 @@ class Prior(Settings):
     def constant_gradient(
         self, target: Float[Tensor, "... example position"]
     ) -> Float[Tensor, "... example position"] | None:
-        """∂penalty/∂log α of one head if it is the same for every α, and None if it is not. If it is known, training does
-        not compute the penalty."""
+        """∂penalty/∂log α, averaged over heads, if it is the same for every α, and None if it is not. If it is known, training
+        need not compute the penalty."""
         return None
 
 

@@ -82,10 +82,10 @@ def distances(table: Tensor, point: Tensor, row: Tensor) -> Tensor:
     return out
 
 
-def added(token: Tensor, place: Tensor) -> Tensor:
-    """out[v · positions + t] = token[v] + place[t], for stacked runs."""
+def added(token: Tensor, place: Tensor, kind: torch.dtype) -> Tensor:
+    """out[v · positions + t] = token[v] + place[t] as `kind`, for stacked runs."""
     (runs, tokens, width), positions = token.shape, place.shape[1]
-    out = torch.empty(runs, tokens * positions, width, device=token.device)
+    out = torch.empty(runs, tokens * positions, width, device=token.device, dtype=kind)
     sizes = (tokens, width, positions, _columns(positions), _columns(width))
     launch(_added, (tokens, runs), token.contiguous(), place.contiguous(), out, *sizes)
     return out
@@ -229,7 +229,7 @@ def _added(token, place, out, tokens, width, positions, PLACES: tl.constexpr, CO
     own = tl.load(token + (run * tokens + v) * width + c, mask=c < width, other=0.0)
     p = tl.load(place + (run * positions + t)[:, None] * width + c[None, :], mask=inside, other=0.0)
     at = ((run * tokens + v) * positions + t)[:, None] * width + c[None, :]
-    tl.store(out + at, own[None, :] + p, mask=inside)
+    tl.store(out + at, (own[None, :] + p).to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit

@@ -29,7 +29,7 @@ def relu_product(a: Tensor, b: Tensor) -> Tensor:
     """relu(a bᵀ) of each run; products of float32 are TF32.
 
     a   [run row depth]
-    b   [run column depth]
+    b   [run column depth]; a transposed bf16 matrix is read as it is, matrix units read float32 by rows only
     """
     return _launch(a, b, None)
 
@@ -40,19 +40,29 @@ def masked_product(a: Tensor, b: Tensor, of: Tensor) -> Tensor:
 
 
 def _launch(a: Tensor, b: Tensor, of: Tensor | None) -> Tensor:
-    a, b = a.contiguous(), b.contiguous()
+    a, b = a.contiguous(), b if _read_there(b) else b.contiguous()
     (runs, rows, depth), columns = a.shape, b.shape[1]
     out = torch.empty(runs, rows, columns, device=a.device, dtype=a.dtype)
     how = TILES[a.dtype, of is not None]
     tiles = triton.cdiv(rows, how["ROWS"]) * triton.cdiv(columns, how["COLUMNS"])
     mask = out if of is None else of
-    launch(_product, (runs * tiles,), a, b, mask, out, rows, columns, depth, MASK=of is not None, **how)
+    launch(
+        _product, (runs * tiles,), a, b, mask, out, rows, columns, depth, *b.stride(), MASK=of is not None, **how
+    )  # fmt: skip
     return out
+
+
+def _read_there(b: Tensor) -> bool:
+    """Whether b is read where it lies: by rows, or across in bf16, if all of them begin as those of a tensor of its own would.
+    A weight is a part of the vector of all weights of a run."""
+    by_rows = b.stride(2) == 1
+    across = b.dtype != torch.float32 and b.stride(1) == 1 and b.stride(2) % 16 == 0
+    return b.stride(0) % 16 == 0 and b.data_ptr() % 16 == 0 and (by_rows or across)
 
 
 @triton.jit
 def _product(
-    a_in, b_in, of, out, rows, columns, depth,
+    a_in, b_in, of, out, rows, columns, depth, b_run, b_column, b_depth,
     MASK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     across = tl.cdiv(columns, COLUMNS)
@@ -63,12 +73,12 @@ def _product(
     m = (tile % across) * COLUMNS + tl.arange(0, COLUMNS)
     k = tl.arange(0, DEPTH)
     a = a_in + run * rows * depth + n[:, None] * depth + k[None, :]
-    b = b_in + run * columns * depth + m[:, None] * depth + k[None, :]
+    b = b_in + run * b_run + m[:, None] * b_column + k[None, :] * b_depth
     total = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
     for first in range(0, depth, DEPTH):
         left = k[None, :] < depth - first
         own = tl.load(a + first, mask=(n < rows)[:, None] & left, other=0.0)
-        other = tl.load(b + first, mask=(m < columns)[:, None] & left, other=0.0)
+        other = tl.load(b + first * b_depth, mask=(m < columns)[:, None] & left, other=0.0)
         total = tl.dot(own, tl.trans(other), total, input_precision="tf32")
     inside = (n < rows)[:, None] & (m < columns)[None, :]
     place = run * rows * columns + n[:, None] * columns + m[None, :]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
+from ....ops.softmax import softmax_and_log
+from ....ops.triton import usable_on
 from ....settings import require, setting
 from .base import Attention, attentions
 
@@ -32,6 +34,8 @@ class Softmax(Attention):
             logits = logits / self.temperature
         if hidden is not None:
             logits = logits.masked_fill(hidden, -1e9)
+        if usable_on(logits.device):
+            return softmax_and_log(logits)
         if logits.is_cuda:
             log_attention = torch.log_softmax(logits, -1)
         else:  # over a short last axis a CPU is six times slower than over one before the examples
