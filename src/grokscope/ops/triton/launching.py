@@ -64,13 +64,9 @@ def variant(kernel: Any, arguments: tuple[Any, ...], options: dict[str, Any]) ->
     """What Triton compiles a kernel anew for: its constants and options, and of its other arguments what code depends on. A variant
     that this does not tell from another is compiled when it is launched."""
     given = dict(zip((parameter.name for parameter in kernel.params), arguments, strict=False)) | options
-    known = {parameter.name: parameter for parameter in kernel.params}
-    found: list[Hashable] = [id(kernel)]
-    for name, value in given.items():
-        own = known.get(name)
-        constant = own is None or own.is_constexpr
-        found.append((name, value if constant else _kind(value, not own.do_not_specialize)))
-    return tuple(found)
+    changing = {own.name: not own.do_not_specialize for own in kernel.params if not own.is_constexpr}
+    kinds = ((name, _kind(value, changing[name]) if name in changing else value) for name, value in given.items())
+    return id(kernel), *kinds
 
 
 def _kind(value: Any, specialised: bool) -> Hashable:
@@ -79,7 +75,7 @@ def _kind(value: Any, specialised: bool) -> Hashable:
         return value.dtype, specialised and value.data_ptr() % 16 == 0
     if type(value) is int:
         return "i32" if -(1 << 31) <= value < 1 << 31 else "i64", specialised and (value == 1, value % 16 == 0)
-    return type(value)
+    return type(value).__name__
 
 
 _compiler: ContextVar[_Compiler | None] = ContextVar("compiler", default=None)
