@@ -18,6 +18,7 @@ import torch
 from ..config import RunConfig, combine
 from ..errors import ConfigError, StoreError
 from ..fleet import Job, Progress, TrainingStats
+from ..garbage import no_collection
 from ..limits import chosen_seeds
 from ..measures import measures
 from ..ops.blas import numerics
@@ -123,8 +124,9 @@ def train_all(
 def _place(device: str) -> torch.device:
     """The device of this name. The first time a GPU is used, packages are imported while it wakes."""
     if waking := wake(device):
-        preload()
-        waking.join()
+        with no_collection():
+            preload()
+            waking.join()
     return resolve_device(device)
 
 
