@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Context without garbage collection: making many objects that all stay would otherwise visit them again and again."""
+    """Context without garbage collection: making many objects that all stay, as imports do, would otherwise visit them again and
+    again."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -29,6 +29,14 @@ train_all([replace(base, seed=seed) for seed in range(3)], runs=sys.argv[1], dev
 print(*sorted({name for name in found if name.partition(".")[0] in ("numpy", "pandas")}))
 """
 
+COLLECTIONS = """
+import gc
+before = gc.get_stats()[2]["collections"]
+from grokscope.config import RunConfig
+from grokscope.launch.local import train_all
+print(gc.get_stats()[2]["collections"] - before, gc.isenabled())
+"""
+
 
 def test_training_imports_no_compiler(tmp_path):
     done = subprocess.run([sys.executable, "-c", TRAIN, str(tmp_path)], capture_output=True, text=True, timeout=300)
@@ -41,3 +49,10 @@ def test_no_two_threads_import_numpy_at_once(tmp_path):
     done = subprocess.run([sys.executable, "-c", THREADS, str(tmp_path)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
+
+
+def test_imports_search_for_no_garbage():
+    """All of their objects stay; each search of all generations takes a tenth of a second."""
+    done = subprocess.run([sys.executable, "-c", COLLECTIONS], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["0", "True"]

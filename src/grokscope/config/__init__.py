@@ -1,10 +1,13 @@
 """RunConfig, the configuration of a run: the frozen settings of its components. Nothing else changes the numbers of a run."""
 
-from .combine import combine
-from .merge import merge, nested
-from .run import COMPONENTS, SCHEMA, RunConfig
-from .stored import read_stored, read_stored_if_possible, readable_settings
-from .watch import Log, Stop
+from ..garbage import no_collection
+
+with no_collection():  # PyTorch comes with it
+    from .combine import combine
+    from .merge import merge, nested
+    from .run import COMPONENTS, SCHEMA, RunConfig
+    from .stored import read_stored, read_stored_if_possible, readable_settings
+    from .watch import Log, Stop
 
 __all__ = [
     "COMPONENTS",

@@ -1,6 +1,9 @@
 """Where runs train: plan and chunks (pure), scheduler (threads and streams), local (this process), executors (GPUs, clusters)."""
 
-from .local import train
-from .submit import train_all
+from ..garbage import no_collection
+
+with no_collection():
+    from .local import train
+    from .submit import train_all
 
 __all__ = ["train", "train_all"]
