@@ -6,7 +6,9 @@ the time for the assembler and the C compiler: in a rehearsal they are compiled 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -44,38 +46,19 @@ def rehearsal(device: torch.device) -> Iterator[None]:
 class _Compiler:
     def __init__(self, pool: ThreadPoolExecutor, device: torch.device):
         self.pool, self.device = pool, device
-        self.begun: set[Hashable] = set()
-        """Variants that are being compiled, or are. A thread that waited for another's variant would compile none meanwhile."""
+        self.locks: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
+        """One kernel is compiled once at a time: a second request for the same finds it compiled."""
 
     def begin(self, kernel: Any, grid: tuple[int, ...], arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        own = variant(kernel, arguments, options)
-        if own not in self.begun:
-            self.begun.add(own)
-            self.pool.submit(self._compile, partial(kernel.warmup, *arguments, grid=grid, **options))
+        self.pool.submit(
+            self._compile, self.locks[id(kernel)], partial(kernel.warmup, *arguments, grid=grid, **options)
+        )
 
-    def _compile(self, compiled: Callable[[], Any]) -> None:
-        with suppress(Exception):  # what is wrong with it will be said when it is launched
+    def _compile(self, lock: threading.Lock, compiled: Callable[[], Any]) -> None:
+        with suppress(Exception), lock:  # what is wrong with it will be said when it is launched
             if self.device.type == "cuda":
                 torch.cuda.set_device(self.device)  # of this thread
             compiled().run  # noqa: B018  the function that launches it is compiled, too, and it is loaded
-
-
-def variant(kernel: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Hashable:
-    """What Triton compiles a kernel anew for: its constants and options, and of its other arguments what code depends on. A variant
-    that this does not tell from another is compiled when it is launched."""
-    given = dict(zip((parameter.name for parameter in kernel.params), arguments, strict=False)) | options
-    changing = {own.name: not own.do_not_specialize for own in kernel.params if not own.is_constexpr}
-    kinds = ((name, _kind(value, changing[name]) if name in changing else value) for name, value in given.items())
-    return id(kernel), *kinds
-
-
-def _kind(value: Any, specialised: bool) -> Hashable:
-    """A size is 1, a multiple of 16 or another one, as an address is aligned or not; a real number is any."""
-    if isinstance(value, torch.Tensor):
-        return value.dtype, specialised and value.data_ptr() % 16 == 0
-    if type(value) is int:
-        return "i32" if -(1 << 31) <= value < 1 << 31 else "i64", specialised and (value == 1, value % 16 == 0)
-    return type(value).__name__
 
 
 _compiler: ContextVar[_Compiler | None] = ContextVar("compiler", default=None)
