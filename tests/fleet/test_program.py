@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
+from grokscope.config import RunConfig
 from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
-from grokscope.fleet.program import Program
+from grokscope.fleet.program import Program, has_long_steps
 from grokscope.measures import measures
 from grokscope.optim.adamw import AdamW
 from grokscope.priors import Constraints
@@ -213,3 +214,8 @@ def test_a_step_is_recorded_anew_when_a_prior_comes_or_goes(tiny, monkeypatch):
         config = replace(tiny, prior=KL(beta=beta))
         program.load(0, config, lane_data(config))
     assert recorded == [False, True, False]
+
+
+def test_few_lanes_launch_several_steps_at_once_and_many_do_not(tiny):
+    assert not has_long_steps(tiny, 64)
+    assert [has_long_steps(RunConfig(), lanes) for lanes in (1, 16, 512)] == [False, False, True]

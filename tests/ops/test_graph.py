@@ -74,6 +74,23 @@ def test_recording_leaves_no_trace(gpu):
     assert len(gpu.recorded_on) == 1
 
 
+def test_a_part_warms_up_in_place_of_the_whole(gpu):
+    state = torch.zeros(())
+    seen = []
+
+    def step():
+        seen.append(gpu.recording)
+        state.add_(1)
+
+    def burst():
+        for _ in range(8):
+            step()
+
+    graph.captured(burst, lambda: [state], part=step)()
+    assert seen == [0] * 2 + [1] * 8
+    assert state == 0
+
+
 @pytest.mark.parametrize(("precision", "inside"), [("float32", "highest"), ("tf32", "high"), ("", "highest")])
 def test_precision_counts_while_recording_and_is_restored(gpu, precision, inside):
     seen = []

@@ -33,12 +33,14 @@ def captured(
     changes: Callable[[], list[Tensor]],
     precision: str = "",
     prepare: Callable[[], None] = lambda: None,
+    part: Callable[[], object] | None = None,
 ) -> Callable[[], T]:
     """`function` as a CUDA graph, recorded at the first call. It must read and write the same tensors every time;
     `changes` lists those it writes to, so that they can be restored after recording. Its result is overwritten by the next call.
 
     precision   of matrix products: float32, or one that allows TF32; by default as PyTorch is set
     prepare     called before recording
+    part        a part of the function with all its operations, which warms up in its place
     """
     recorded: list[tuple[torch.cuda.CUDAGraph, T]] = []
 
@@ -47,7 +49,7 @@ def captured(
             # collecting the graph of an earlier program would invalidate the recording
             with RECORDING, _matmul_precision(precision), no_collection():
                 prepare()
-                recorded.append(_record(function, changes()))
+                recorded.append(_record(function, part or function, changes()))
         graph, result = recorded[0]
         graph.replay()
         return result
@@ -66,12 +68,14 @@ def restored(changing: list[Tensor]) -> Iterator[None]:
             tensor.detach().copy_(old)
 
 
-def _record(function: Callable[[], T], changing: list[Tensor]) -> tuple[torch.cuda.CUDAGraph, T]:
+def _record(
+    function: Callable[[], T], part: Callable[[], object], changing: list[Tensor]
+) -> tuple[torch.cuda.CUDAGraph, T]:
     with restored(changing):
-        return _recorded(function)
+        return _recorded(function, part)
 
 
-def _recorded(function: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
+def _recorded(function: Callable[[], T], part: Callable[[], object]) -> tuple[torch.cuda.CUDAGraph, T]:
     current = torch.cuda.current_stream()
     # A fleet in a thread records on the thread's stream: a new one might be another thread's, PyTorch has only a few.
     # The default stream cannot be recorded.
@@ -79,7 +83,7 @@ def _recorded(function: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
     side.wait_stream(current)
     with torch.cuda.stream(side):  # warm-up, required before recording
         for _ in range(2):
-            function()
+            part()
     current.wait_stream(side)
     graph = torch.cuda.CUDAGraph()
     # thread_local: work of other threads (allocate, copy, replay) does not affect this recording
