@@ -18,14 +18,12 @@ import torch
 from ..config import RunConfig, combine
 from ..errors import ConfigError, StoreError
 from ..fleet import Job, Progress, TrainingStats
-from ..garbage import no_collection
 from ..limits import chosen_seeds
 from ..measures import measures
 from ..ops.blas import numerics
 from ..ops.devices import device_name, resolve_device
 from ..ops.memory import free_memory
 from ..ops.triton import try_early
-from ..ops.waking import wake
 from ..run.branching import beginning, parent_of
 from ..run.clamped import attention_at_branch
 from ..run.stored import origin_of, teacher_attention, teacher_of, ticket_origin
@@ -91,7 +89,7 @@ def train_all(
     """
     tracked = tuple(track) if isinstance(track, (list, tuple)) else (track,)
     check_trackers(tracked)
-    place = _place(device)
+    place = resolve_device(device)
     wanted = combine(resolved(config.check(), place) for config in configs)
     if not wanted:
         raise ConfigError("seeds", "no runs requested")
@@ -119,15 +117,6 @@ def train_all(
         _, error = failures[0]
         raise error if len(wanted) == 1 else StoreError(_failed(failures, len(wanted))) from error
     return [read_run(Path(runs) / id) for id in wanted if (Path(runs) / id).exists()]
-
-
-def _place(device: str) -> torch.device:
-    """The device of this name. The first time a GPU is used, packages are imported while it wakes."""
-    if waking := wake(device):
-        with no_collection():
-            preload()
-            waking.join()
-    return resolve_device(device)
 
 
 def has_begun(run: Path) -> bool:
@@ -160,7 +149,7 @@ def train_in_memory(
 
     fit_only   measure loss and accuracy alone: of a run that is stored later, other columns begin where it is stored
     """
-    place = _place(device)
+    place = resolve_device(device)
     left = {run.config.id: run for run in runs if not run.finished}
     if len(left) < sum(not run.finished for run in runs):
         raise ValueError("a run is given twice")

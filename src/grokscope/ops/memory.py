@@ -13,9 +13,6 @@ from pathlib import Path
 
 import torch
 
-_LITTLE = 2 << 20
-"""Bytes that PyTorch reserves on a GPU for its first small tensor: no fleet has been there, and a search for garbage takes a tenth
-of a second."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 
 
@@ -36,9 +33,8 @@ def keep_freed_memory() -> bool:
 def free_memory(device: torch.device) -> int:
     """Free memory of the GPU or of the machine, in bytes."""
     if device.type == "cuda":
-        if torch.cuda.memory_reserved(device) > _LITTLE:
-            gc.collect()
-            torch.cuda.empty_cache()  # release the memory of earlier fleets
+        gc.collect()
+        torch.cuda.empty_cache()  # release the memory of earlier fleets
         return torch.cuda.mem_get_info(device)[0]
     limits = (_available(), _left_in_group(), _left_in_process())
     return max(0, min((limit for limit in limits if limit is not None), default=4 << 30))

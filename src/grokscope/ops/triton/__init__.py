@@ -8,15 +8,12 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
 
 _asking = threading.Lock()
-_warming = threading.Lock()
-_warm = False
 
 
 def usable_on(device: torch.device) -> bool:
@@ -25,32 +22,6 @@ def usable_on(device: torch.device) -> bool:
         return False
     with _asking:  # parallel fleets may ask at the same time
         return _compiled()
-
-
-def warm_up() -> None:
-    """Have Triton do what it does once per process before a first kernel: it hashes its own half a gigabyte, and compiles or loads
-    its driver. Needs no context on a GPU."""
-    global _warm
-    with _warming:
-        if _warm:
-            return
-        _warm = True
-        with suppress(Exception):  # what is missing is said when the kernels are tried
-            from triton.runtime import driver
-
-            hashing = threading.Thread(target=_hash)
-            hashing.start()  # neither this nor the C compiler needs the interpreter
-            try:
-                _ = driver.active
-            finally:
-                hashing.join()
-
-
-def _hash() -> None:
-    with suppress(ImportError):  # it was elsewhere in other versions
-        from triton.runtime.cache import triton_key
-
-        triton_key()
 
 
 def try_early(device: torch.device) -> None:
@@ -71,7 +42,6 @@ def _ask(device: torch.device) -> None:
 def _compiled() -> bool:
     """Whether Triton can compile on this machine; prints the reason if not."""
     try:
-        warm_up()
         from .trial import runs
 
         return runs()
