@@ -204,6 +204,16 @@ def test_idle_lanes_go_when_they_have_cost_enough(tiny, memory, monkeypatch):
     assert never.stats.to_dict()["lanes_busy"] == 0.625
 
 
+def test_idle_lanes_stay_where_the_others_end_soon(tiny, memory, monkeypatch):
+    """Two of four lanes are idle from epoch 10 on: by epoch 20 they have cost five steps, and cost less than five more if the
+    others end at 25, fifteen if at 50."""
+    monkeypatch.setattr(engine, "_idle_limit", lambda lanes: 5.0)
+    for last, lane_steps in ((25, 4 * 25), (50, 4 * 20 + 2 * 30)):
+        configs = [replace(tiny, seed=seed, epochs=epochs) for seed, epochs in enumerate((10, 10, last, last))]
+        fleet, _ = run_fleet(configs, memory, lanes=4)
+        assert fleet.stats.lane_steps == lane_steps, last
+
+
 def test_saving_that_takes_long_is_done_less_often(tiny, memory, monkeypatch):
     """A clock that only saving moves (by 2 s) and evaluating (by 1 s): saves at most every 40 s, 5 % of the time."""
     now = [0.0]

@@ -274,12 +274,14 @@ class Fleet:
             self.failures.failed(job, error)
 
     def _shrink(self) -> None:
-        """Build a smaller program for the remaining lanes once idle lanes have cost as much as building it."""
+        """Build a smaller program for the remaining lanes once idle lanes have cost as much as building it, unless the runs end
+        before they cost as much again."""
         occupied = [place for place, _ in self._occupied()]
         idle = [place for place in range(len(self.lanes)) if place not in occupied]
         if self.program is None or self.waiting or self.prefetched or not occupied or not idle:
             return
-        if self.idle_steps < _idle_limit(len(self.lanes)):
+        limit = _idle_limit(len(self.lanes))
+        if self.idle_steps < limit or self._steps_left() * len(idle) / len(self.lanes) < limit:
             return
         smaller = self.program.narrow(occupied)
         self._drop_program()
@@ -287,6 +289,12 @@ class Fleet:
         self.lanes = [self.lanes[place] for place in occupied]
         self.limit = len(occupied)
         self.idle_steps = 0.0
+
+    def _steps_left(self) -> int:
+        """Most steps that a lane can still take."""
+        assert self.program is not None
+        epochs = max(lane.job.config.epochs - lane.epoch for lane in self._active())
+        return epochs * self.program.config.steps_per_epoch
 
     def _drop_program(self) -> None:
         if self.program is not None:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST = 2500
-"""Runs in memory that train at once; more do not make a GPU busier."""
+MOST = 3000
+"""Runs in memory that train at once; more do not make a GPU busier. The last rungs of a search have room beside the first of
+another with 2,016 candidates."""
 LONGER = 4
 """How many times as many epochs as the shortest request another may ask for, to be trained at the same time."""
 
