@@ -26,6 +26,9 @@ experiment(
             rule=InEach({arm: ShareAtLeast(arm, 0.8, column="search_found") for arm in ARMS}),
             text="For each alphabet. " + FOUND.format("80 %"),
             of="ours",
+            remark="With a constant symbol every winner generalises, but in 21 of 40 seeds it is not exactly the pair: a constant "
+            "token beside it hardly matters, and rounding decides. The same command once more on the same device named the pair in "
+            "14 instead of 19 seeds; of the other alphabets no seed changed.",
         ),
         Claim(
             name="not-where-free",
