@@ -65,3 +65,12 @@ def test_group_tests_find_what_only_supersets_show():
     tried = screened(Groups(), 16, [3], 200, only_supersets_help)
     assert (3, 7, 12) in tried
     assert (3, 7, 12) not in screened(Grow(), 32, [3], 100, only_supersets_help)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("units", [4, 9])
+def test_grow_reaches_a_wanted_size_with_what_it_needs_and_not_with_less(size, units):
+    least = Grow().least(Pool(range(units), [size], {}, 0, 0, 0))
+    sizes = [max(map(len, screened(Grow(), units, [size], afforded, parts_help))) for afforded in (least, least - 1)]
+    assert sizes[0] == size
+    assert size == 1 or sizes[1] < size

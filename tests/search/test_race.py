@@ -124,6 +124,8 @@ def test_the_package_offers_it():
 BAD = [
     ({}, {"k": 4}, "search.k: 4 is more than the 3 units that a support can be made of"),
     ({}, {"k": 0}, "search.k: 0 is below 1"),
+    ({}, {"k": "two"}, "search.k: 'two' is not an integer; 'two' is not none"),
+    ({}, {"rivals": "plan"}, "rival: no rival is called 'plan'. Did you mean plain?"),
     (
         {},
         {"k": 2, "budget": 20},

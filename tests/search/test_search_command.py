@@ -81,8 +81,8 @@ def test_what_was_never_tried_is_said(run):
     code, out, _ = run(*words, "--budget", "130", "--quiet")
     tried = "No support found among those that were tried, 3 of the 15 of 2 units and none of 3 or 4 units"
     assert code == 0 and f"{tried} (budget: 130 run-steps)." in " ".join(out.split())
-    code, out, err = run(*words, "--budget", "100", "--k", "3", "--quiet")
-    assert code == 2 and err.splitlines()[-1].startswith("search.budget: 100 run-steps are too few: grow tried")
+    code, out, err = run(*words, "--budget", "100", "--k", "4", "--quiet")
+    assert code == 2 and err.startswith("search.budget: 100 run-steps are too few for one rung: grow needs at least")
     code, out, _ = run("search", *TINY, "--quiet")
     assert code == 0 and "tried" not in out, "all subsets were"
 
@@ -131,6 +131,7 @@ def test_an_interrupted_search_says_what_begins_again(run, monkeypatch):
             "search.budget: 5 run-steps are too few for one rung: auto needs at least 40 to compare 3 candidates at epoch 10",
         ),
         (("--budget", "0"), "--budget: 0 is below 1"),
+        (("--k", "2", "--set", "search.k=3"), "--k: is given twice: 2, and search.k=3 with --set"),
         (
             ("--set", "task.validation=0.001"),
             "task.validation: 0.001 of 96 training examples leaves no example for validation",

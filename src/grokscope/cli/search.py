@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..garbage import spared_objects
 from .app import Device, Json, Lanes, Quiet, Runs, Sets, app, parse_sets
 from .place import On, parse_place
 from .printing import to_json
@@ -75,23 +76,27 @@ def search(
         raise ConfigError("--budget", f"{budget} is below 1")
     given = parse_sets(settings)
     own = {name.removeprefix(PREFIX): value for name, value in given.items() if name.startswith(PREFIX)}
+    for name, value in (("k", k), ("budget", budget)):
+        if value is not None and name in own:
+            raise ConfigError(f"--{name}", f"is given twice: {value}, and {PREFIX}{name}={own[name]} with --set")
     given = {name: value for name, value in given.items() if not name.startswith(PREFIX)}
     place = parse_place(on, given)
     config = with_precision(read_config(file, given), place, device)
     _require_splits(config, file, given)
     stats = TrainingStats()
     show = not (quiet or as_json)
-    tournament = race(
-        config,
-        k=k,
-        budget=budget or 0,
-        settings=nested(own),
-        rivals=[word.strip() for word in (rivals or "").split(",") if word.strip()],
-        runs=runs,
-        device=device,
-        train=search_trainer(place, runs, device, lanes, show, stats),
-        notify=(lambda line: print(line, file=sys.stderr)) if show else None,
-    )
+    with spared_objects():  # memory is looked up before every stage
+        tournament = race(
+            config,
+            k=k,
+            budget=budget or 0,
+            settings=nested(own),
+            rivals=[word.strip() for word in (rivals or "").split(",") if word.strip()],
+            runs=runs,
+            device=device,
+            train=search_trainer(place, runs, device, lanes, show, stats),
+            notify=(lambda line: print(line, file=sys.stderr)) if show else None,
+        )
     if tournament.status != "finished":
         print(f"{_stopped(tournament.to_dict())} To continue: {command_line()}", file=sys.stderr)
         raise typer.Exit(130)

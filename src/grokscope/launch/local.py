@@ -156,7 +156,8 @@ def train_in_memory(
     if not left:
         return
     configs = [run.config for run in left.values()]
-    check_fits(configs, place, free_memory(place))
+    free = free_memory(place)
+    check_fits(configs, place, free)
     name, record = device_name(place), {"measures": list(measures.entries())}
     for config in configs:
         config.task.require_data()
@@ -168,7 +169,8 @@ def train_in_memory(
 
     failures: list[tuple[Job, Exception]] = []
     # what is not stored is saved at the end only
-    _train_jobs(configs, job, place, lanes, progress, math.inf, stats or TrainingStats(), failures, fit_only=fit_only)
+    own = stats or TrainingStats()
+    _train_jobs(configs, job, place, lanes, progress, math.inf, own, failures, fit_only=fit_only, free=free)
     if failures:
         raise StoreError(_failed(failures, len(runs))) from failures[0][1]
 
@@ -211,13 +213,15 @@ def _train_jobs(
     failures: list[tuple[Job, Exception]],
     notes: Notes | None = None,
     fit_only: bool = False,
+    free: int | None = None,
 ) -> list[RunConfig]:
     """Train these runs, each a job; returns those that other processes train, or an empty list if training is interrupted.
 
     notes   filled as jobs are made; printed before training
+    free    free memory in bytes, if it was looked up before
     """
     try_early(device)
-    cores, free = usable_cores(), free_memory(device)
+    cores, free = usable_cores(), free_memory(device) if free is None else free
     workers = plan_workers(configs, device, cores, lanes)
     if device.type == "cpu":
         if lanes is None:

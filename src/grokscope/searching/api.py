@@ -28,7 +28,7 @@ def search(
     k: int | None = None,
     budget: int = 0,
     settings: SearchSettings | Mapping[str, Any] | None = None,
-    rivals: Sequence[str] = (),
+    rivals: str | Sequence[str] = (),
     runs: str | Path = "runs",
     device: str = "auto",
     lanes: int | None = None,
@@ -40,7 +40,7 @@ def search(
     k          number of tokens (or other units of `settings.family`); None means unknown, 1 … 4
     budget     most run-steps of all candidates together until one is chosen; 0 means ten times `config.epochs`
     settings   further settings, or a dict of them by dotted name, e.g. {"schedule": "racing", "schedule.first": 100}
-    rivals     names of other methods to compare with under the same splits and budget; ["all"] for those that apply
+    rivals     names of other methods to compare with under the same splits and budget; "all" for those that apply
     runs       folder of runs and of the tournament: the same call continues where it stopped. Of the candidates only the last
                few are stored as runs
     train      trains configs; by default `train_all`, and all candidates but the last few in memory
@@ -48,15 +48,13 @@ def search(
 
     Ctrl-C saves what was measured and returns the tournament with status "stopped".
     """
-    chosen = (
-        settings
-        if isinstance(settings, SearchSettings)
-        else SearchSettings.from_dict(nested(settings or {}), path="search")
-    )
+    own = settings.to_dict() if isinstance(settings, SearchSettings) else nested(settings or {})
     given: dict[str, Any] = ({} if k is None else {"k": k}) | ({"budget": budget} if budget else {})
+    chosen = SearchSettings.from_dict({**own, **given}, path="search")
+    rivals = [rivals] if isinstance(rivals, str) else rivals
     if config.precision == "auto":  # before a run has an id; else the device may be one that only workers have
         config = resolved(config, resolve_device(device))
-    plan = prepare(config, chosen.with_values(given))
+    plan = prepare(config, chosen)
     chosen_rivals(rivals, plan)
     trainer = train if isinstance(train, Trainer) else Trainer(train) if train else local_trainer(runs, device, lanes)
     tell = notify or (lambda line: None)

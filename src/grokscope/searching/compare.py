@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def chosen_rivals(names: Sequence[str], plan: Plan) -> list[str]:
     """Rivals by name; "all" means those that apply. ConfigError for one that is unknown or does not apply to the configuration."""
-    if list(names) == ["all"]:
-        return [name for name in sorted(rivals.entries()) if _applies(name, plan.config)]
-    for name in names:
+    named = [name for name in names if name != "all"]
+    for name in named:
         rivals.get(name)().check_config(plan.config)
-    return list(names)
+    every = sorted(rivals.entries()) if "all" in names else ()
+    return list(dict.fromkeys([*named, *(name for name in every if _applies(name, plan.config))]))
 
 
 def _applies(name: str, config: RunConfig) -> bool:

@@ -29,7 +29,7 @@ def test_branches_come_after_their_parents_and_share_their_seed(name):
         asked = experiment.configs(scale, 2)
         by_id = {config.id: (arm, config) for arm, config in asked}
         stages = in_stages([config for _, config in asked])
-        assert len(stages) == 2
+        assert len(stages) == (2 if any(config.branch.run for _, config in asked) else 1)
         for arm, config in asked:
             if not config.branch.run:
                 continue
@@ -174,3 +174,18 @@ def test_resampled_branches_train(tiny, tmp_path, arm):
     results = collected(small("causes-resampled", tiny, ("parent", "as it was", arm)), tmp_path)
     ends = results.runs.set_index("arm")["D_end"]
     assert set(ends[f"q = 16, {arm}"]) != set(ends["q = 16, as it was"])
+
+
+def test_collapse_is_measured_from_the_largest_gradient():
+    epochs = [100, 200, 300] * 3
+    probe = pd.DataFrame(
+        {
+            "run": [run for run in "abc" for _ in range(3)],
+            "epoch": epochs,
+            "attention": [1, 10, 1.0, 1, 10, 2.0, 1, np.nan, np.nan],
+            "mlp": [1, 10, 10.0, 1, 10, 3.0, 1, 1, np.nan],
+        }
+    )
+    results = Results({}, pd.DataFrame({"run": list("abc")}), pd.DataFrame(), {"part-gradients": probe})
+    assert values(results, "attention collapses").tolist()[:2] == [1.0, 0.0]
+    assert values(results, "attention collapses relative to the MLP").tolist()[:2] == [1.0, 0.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -29,7 +30,11 @@ class Grow(Proposal):
         require(0 < self.start <= 1, "start", f"{self.start:g} is outside (0, 1]")
 
     def least(self, pool: Pool) -> int:
-        return pool.count([min(1, *pool.sizes)])
+        """All single units; for larger supports one of each further size, for three units or more all pairs with the best."""
+        smallest, units = min(pool.sizes), len(pool.units)
+        best = min(self.beam, units)
+        pairs = best * (units - 1) - math.comb(best, 2) if smallest > 2 else 0
+        return units + pairs + (smallest - 1 if smallest <= 2 else smallest - 2)
 
     def next(self, pool: Pool) -> list[Units]:
         largest = max(pool.sizes)
