@@ -200,6 +200,10 @@ def test_defaults_of_a_config_are_not_kept_as_if_somebody_had_chosen_them():
             ["task=ar-parity", "model.scope=causal", "constraint.attention=oracle"],
             "constraint.attention: task ar-parity cannot",
         ),
+        (
+            ["task=permutation", "constraint.attention=oracle-by-head"],
+            "constraint.attention: oracle-by-head needs as many heads as informative tokens; model.heads is 1",
+        ),
         (["optim.clip=-1"], "optim.clip: -1.0 is below 0"),
         (["stop.accuracy=2"], "stop.accuracy: 2.0 is outside [0, 1]"),
         (["log.every=0"], "log.every: 0 is below 1"),

@@ -19,7 +19,7 @@ def test_components(what):
 def test_experiments():
     known = [name for name in all_experiments() if not name.startswith("toy")]  # other tests register some
     assert names_of("experiments") == sorted(known)
-    assert complete("experiments")("si-fig10") == ["si-fig10", "si-fig10-parity"]
+    assert complete("experiments")("si-fig10") == ["si-fig10", "si-fig10-parity", "si-fig10-permutations"]
 
 
 def test_figures_that_plot_draws(run):

@@ -55,9 +55,12 @@ def test_every_experiment_is_well_formed(name, scale):
     assert len({config.id for _, config in configs}) == len(configs)
     assert set(arms) <= set(experiment.arms)
     assert {arm for arm, _ in configs} == set(arms)
-    assert len(configs) == len(arms) * (experiment.seeds if scale == "full" else experiment.quick_seeds)
+    assert set(experiment.seeds_of) <= set(experiment.arms)
+    counts = {arm: {c.seed for own, c in configs if own == arm} for arm in arms}
+    first = experiment.first_seed
+    assert all(own == {first + at for at in range(experiment.seeds_at(scale, arm))} for arm, own in counts.items())
     if scale == "full" and name.startswith("si-"):
-        assert experiment.seeds >= 20 and all(c.epochs * c.steps_per_epoch >= 10_000 for _, c in configs)
+        assert min(map(len, counts.values())) >= 20 and all(c.epochs * c.steps_per_epoch >= 10_000 for _, c in configs)
     for claim in experiment.claims:
         assert isinstance(claim.rule, Rule)
         assert claim.statement.endswith(".") and claim.text.endswith("."), claim.name
@@ -135,10 +138,23 @@ def test_where_few_runs_reach_the_shares_come_before_the_ratio():
 
 def test_seeds_that_are_not_run_yet_are_said():
     claim = Claim(name="sooner", statement="It is.", rule=Sooner("a", "b"), text="It is.")
-    experiment = replace(find_experiment("si-fig8"), claims=[claim])
+    experiment = replace(find_experiment("si-fig8"), claims=[claim], arms={"a": {}, "b": {}}, seeds_of={})
     for count, said in ((20, False), (12, True)):
         (row,) = rulings(experiment, results_of(a=[100] * count, b=[200] * count))
         assert row["measured"].endswith("judged with 12 of 20 seeds: the others are not run yet") is said
+    more = replace(experiment, seeds_of={"b": 24})
+    (row,) = rulings(more, results_of(a=[100] * 20, b=[200] * 20))
+    assert row["measured"].endswith("judged with 20 of 24 seeds: the others are not run yet")
+    (row,) = rulings(replace(experiment, seeds=24, seeds_of={"b": 20}), results_of(a=[100] * 24, b=[200] * 20))
+    assert "not run yet" not in row["measured"]
+
+
+def test_arms_may_have_more_seeds_and_later_ones():
+    plain = find_experiment("si-fig9-heads")
+    some = replace(plain, arms={arm: plain.arms[arm] for arm in ("q = 4, no prior", "q = 4, oracle")}, first_seed=20)
+    seeds = {arm: [c.seed for own, c in some.configs("full") if own == arm] for arm in some.arms}
+    assert seeds == {"q = 4, no prior": list(range(20, 60)), "q = 4, oracle": list(range(20, 40))}
+    assert {c.seed for _, c in some.configs("full", seeds=3)} == {20, 21, 22}
 
 
 def test_a_claim_whose_arms_were_not_run_is_not_tested():

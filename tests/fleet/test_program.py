@@ -147,6 +147,16 @@ def test_frozen_attention_is_what_it_says(tiny, kind, divergence):
     assert table["grad_M"][0] == 0
 
 
+@pytest.mark.parametrize("batch_size", [0, 7])
+def test_one_operand_per_head_is_the_oracle_together_and_no_head_alone(tiny, batch_size):
+    model = replace(tiny.model, heads=2)
+    config = replace(tiny, model=model, batch_size=batch_size, constraint=Constraints(attention="oracle-by-head"))
+    table = trained(config).evaluate()
+    assert table["D"][0] == pytest.approx(0, abs=1e-4)
+    assert table["mass_best_head"][0] < 1e-6
+    assert table["grad_M"][0] == 0
+
+
 @pytest.mark.parametrize("scope", ["query", "causal"])
 @pytest.mark.parametrize("precision", ["tf32", "bf16"])
 def test_other_precisions_stay_near_float32(tiny, precision, scope):

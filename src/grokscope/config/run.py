@@ -187,6 +187,14 @@ class RunConfig(Settings):
         if self.constraint.attention != "learned":
             possible = self.model.has_attention and self.task.knows_informative
             require(possible, "attention", "this combination has no attention that could be frozen at known weights")
+        if self.constraint.attention == "oracle-by-head":
+            heads, operands = getattr(self.model, "heads", 1), getattr(self.task, "k", None)
+            what = f"oracle-by-head needs as many heads as informative tokens; model.heads is {heads}"
+            require(
+                heads == operands,
+                "attention",
+                f"{what}, and task {self.task.kind} has {operands or 'no fixed number'} of them",
+            )
 
     def _check_ticket(self) -> None:
         scored = self.ticket.rates(self.model.parameters(self.task.shape)) is not None

@@ -184,6 +184,10 @@ class Experiment:
     arms: Mapping[str, Overrides]
     """Dotted settings on top of the base, by the arm's name."""
     seeds: int = 5
+    seeds_of: Mapping[str, int] = field(default_factory=dict)
+    """Arms with another number of seeds at full size."""
+    first_seed: int = 0
+    """Of every arm; above 0 where seeds that were seen before must not decide."""
     quick: Overrides = field(default_factory=dict)
     """Settings that make it small enough for two cores; those of the arms come on top."""
     quick_seeds: int = 3
@@ -233,8 +237,8 @@ class Experiment:
 
         precision   of runs that leave it to the device
         """
-        count = seeds or (self.seeds if scale == "full" else self.quick_seeds)
-        check_count(count * len(self.arms_at(scale)), "seeds")
+        counts = {arm: seeds or self.seeds_at(scale, arm) for arm in self.arms_at(scale)}
+        check_count(sum(counts.values()), "seeds")
         chosen: list[tuple[str, RunConfig]] = []
         runs: dict[tuple[str, int], RunConfig] = {}
         for arm, settings in self.arms_at(scale).items():
@@ -244,13 +248,18 @@ class Experiment:
             config = replace(RunConfig.from_dict(plain).check(), exact=True)
             if config.precision == "auto":
                 config = replace(config, precision=precision)
-            own = [self._named(replace(config, seed=seed), runs, count) for seed in range(count)]
+            own = [
+                self._named(replace(config, seed=self.first_seed + at), runs, counts[arm]) for at in range(counts[arm])
+            ]
             runs |= {(arm, one.seed): one for one in own}
             chosen += [(arm, one) for one in own]
         return chosen
 
-    @staticmethod
-    def _named(config: RunConfig, earlier: Mapping[tuple[str, int], RunConfig], seeds: int) -> RunConfig:
+    def seeds_at(self, scale: Scale, arm: str) -> int:
+        """How many seeds an arm has at a scale."""
+        return self.seeds_of.get(arm, self.seeds) if scale == "full" else self.quick_seeds
+
+    def _named(self, config: RunConfig, earlier: Mapping[tuple[str, int], RunConfig], seeds: int) -> RunConfig:
         """With every reference "@arm" (a teacher, the origin of a ticket) replaced by the id of that arm's run with the same
         seed, and "@@arm" by that of its run with the next seed (after the last comes the first); the arm must come earlier."""
         for setting in REFERENCES:
@@ -258,7 +267,8 @@ class Experiment:
             if name.startswith("@"):
                 shift = 1 if name.startswith("@@") else 0
                 require(shift < seeds, setting, f"{name} needs two seeds or more")
-                config = config.with_values({setting: earlier[name[1 + shift :], (config.seed + shift) % seeds].id})
+                seed = self.first_seed + (config.seed - self.first_seed + shift) % seeds
+                config = config.with_values({setting: earlier[name[1 + shift :], seed].id})
         return config
 
 

@@ -175,9 +175,16 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
 
 def _missing_seeds(experiment: Experiment, results: Results) -> str:
     """A line about seeds that the experiment asks for and the results do not have."""
-    asked = experiment.seeds if results.about["scale"] == "full" else experiment.quick_seeds
-    there = results.runs["seed"].nunique() if "seed" in results.runs else asked
-    return f"judged with {there} of {asked} seeds: the others are not run yet" if there < asked else ""
+    if "seed" not in results.runs:
+        return ""
+    scale, there = results.about["scale"], results.runs.groupby("arm")["seed"].nunique()
+    short = {
+        (there[arm], asked)
+        for arm in experiment.arms_at(scale)
+        if arm in there
+        if there[arm] < (asked := experiment.seeds_at(scale, arm))
+    }
+    return "; ".join(f"judged with {own} of {asked} seeds: the others are not run yet" for own, asked in sorted(short))
 
 
 def _case(case: Case) -> dict[str, Any]:

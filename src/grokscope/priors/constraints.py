@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 
 from ..settings import Settings, require
+from ..shapes import Bool, Float
 from ..theory import oracle_target, uniform_target
 
 if TYPE_CHECKING:
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 
     from ..models import Parameter
     from ..tasks import Examples
+
+
+def oracle_by_head(informative: Bool[Tensor, "example position"]) -> Float[Tensor, "example head position"]:
+    """All weight of head h on the h-th informative position; every example has as many of them."""
+    order = informative.cumsum(-1) * informative  # 1, 2 … at the informative positions, 0 elsewhere
+    heads = torch.arange(1, int(order.max()) + 1, device=informative.device)
+    return (order.unsqueeze(-2) == heads[:, None]).float()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +33,9 @@ class Constraints(Settings):
     """Norm matching: after every step the MLP is projected onto the sphere of this radius; 0 disables it."""
     qk_penalty: float = 0.0
     """Factor of ‖W_Q‖² + ‖W_K‖² in the loss."""
-    attention: Literal["learned", "oracle", "uniform"] = "learned"
-    """Freeze attention at the oracle's or at uniform weights instead of learning it."""
+    attention: Literal["learned", "oracle", "oracle-by-head", "uniform"] = "learned"
+    """Freeze attention instead of learning it: at the oracle's weights in every head, at one informative position per head (the
+    first head has the first of them), or at uniform weights."""
 
     LANES: ClassVar[tuple[str, ...]] = ("norm", "qk_penalty")
     HOST: ClassVar[tuple[str, ...]] = ("attention",)
@@ -42,13 +51,16 @@ class Constraints(Settings):
         require(self.qk_penalty == 0 or "W_Q" in parameters, "qk_penalty", "this model has no W_Q and W_K to penalise")
 
     def structure(self) -> dict[str, object]:
-        return {"norm": self.norm > 0, "qk_penalty": self.qk_penalty > 0, "frozen": self.attention != "learned"}
+        frozen = {"frozen": self.attention != "learned", "by head": self.attention == "oracle-by-head"}
+        return {"norm": self.norm > 0, "qk_penalty": self.qk_penalty > 0, **frozen}
 
     def frozen_attention(self, examples: Examples) -> Tensor | None:
         if self.attention == "learned":
             return None
         if self.attention == "oracle":
             return oracle_target(examples.marked)
+        if self.attention == "oracle-by-head":
+            return oracle_by_head(examples.marked)
         return uniform_target(examples.marked)
 
     def penalty(self, weights: dict[str, Tensor]) -> Tensor:

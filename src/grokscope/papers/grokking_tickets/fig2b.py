@@ -17,7 +17,6 @@ from .common import (
     MLP,
     PAIRED,
     PAPER,
-    SEEDS,
     TICKET,
     TO_THE_END,
     given,
@@ -27,11 +26,18 @@ from .common import (
 )
 from .fig2a import GLOBAL, LAYERS, loss_claim
 from .fig5 import NORM
+from .fig13 import FIRST_80, LEVEL
 
-TRANSFORMER = replace(MLP, model=TicketTransformer(), optim=replace(MLP.optim, lr=3e-3), epochs=8000)
-"""App. B.2 names no learning rate; at 1e-3 no run generalises within 8,000 epochs."""
+TRANSFORMER = replace(MLP, model=TicketTransformer(), optim=replace(MLP.optim, lr=3e-3))
+"""App. B.2 names no learning rate; at 1e-3 no run generalises within 8,000 epochs. After 8,000 at 3e-3 a quarter of the dense
+networks were still below 95 %, some of them rising: they have the 30,000 of the authors' code."""
 OF_THE_CODE = replace(MLP, model=TicketTransformer(d=128, d_mlp=128, positions=False, biases=False))
 """One head, as in App. B.2 and in all scripts but those for several tasks at once."""
+FLAT = (
+    "The 30,000 epochs are the authors'. Most dense networks that are below 95 % then have had the same accuracy, between 70 and "
+    "94 %, for half of them: a longer horizon would hardly change who is judged. The same at 80 %, which nearly all dense networks "
+    "reach, is the claim sooner-80."
+)
 GLOBAL_NORM: Arms = {arm: {**settings, "ticket.scope": "global"} for arm, settings in NORM.items()}
 
 
@@ -52,8 +58,9 @@ experiment(
     question="Does the ticket of a generalised transformer generalise without the delay, and is it more than a small norm?",
     base=TRANSFORMER,
     arms=last_only(DENSE | TICKET | NORM),
-    seeds=SEEDS,
-    differs=f"the transformer of App. B.2 at a learning rate of 0.003, 8,000 epochs; {LAYER_WISE}",
+    seeds=30,
+    differs=f"the transformer of App. B.2 at a learning rate of 0.003; {LAYER_WISE}. Thirty seeds, so that 20 are likely "
+    "to have a dense network that generalises; the first 20 were judged before, after 8,000 epochs",
     quick={"model.d": 128, "epochs": 3000, "log.every": 20},
     quick_seeds=2,
     claims=[*sooner_claims(), loss_claim(), norm_claim()],
@@ -69,15 +76,25 @@ experiment(
     question="Does the ticket of the authors' transformer generalise without the delay when all weights are pruned together?",
     base=OF_THE_CODE,
     arms=last_only({"dense": TO_THE_END, GLOBAL: ticket(scope="global"), LAYERS: ticket()} | GLOBAL_NORM),
-    seeds=SEEDS,
+    seeds=40,
     settings="authors'",
     differs="runs that start from a ticket or from a scaled network stop when 99 % test accuracy has held for 100 "
-    "epochs; the layer-wise ticket is ours, for comparison",
+    "epochs; the layer-wise ticket is ours, for comparison. Forty seeds, since fewer than half of the dense networks reach "
+    "95 %; the first twenty were judged before",
     quick={"epochs": 2000, "optim.lr": 1e-2, "model.d": 48, "log.every": 20},
     quick_arms=kept(("dense", GLOBAL, LAYERS)),
     quick_seeds=2,
     claims=[
-        *sooner_claims(GLOBAL),
+        *(replace(claim, remark=FLAT) for claim in sooner_claims(GLOBAL)),
+        Claim(
+            name="sooner-80",
+            statement="A grokking ticket reaches 80 % sooner than the dense network, too.",
+            text="The first crossing of 80 % of the ticket against the dense network's, given that the dense network reached it: "
+            "agrees if the paired permutation test finds it lower (p < 0.05); otherwise disagrees if it is higher, or lower by "
+            "less than a tenth.",
+            rule=given(Sooner(GLOBAL, "dense", FIRST_80), clock=FIRST_80),
+            of="ours",
+        ),
         loss_claim(GLOBAL),
         norm_claim(GLOBAL),
         Claim(
@@ -89,5 +106,6 @@ experiment(
         ),
     ],
     collected=("t_loss_10",),
+    thresholds=(LEVEL,),
     pictures={"accuracy": "train-test"},
 )

@@ -7,8 +7,8 @@ from dataclasses import replace
 from ...experiments.base import Claim, crossed, experiment
 from ...experiments.rules import Differ, InEach
 from ...tasks.modular import Modular
-from ..structural_inference.common import PAPER, QUICK
-from .common import AMONG_DISTRACTORS, SEEDS
+from ..structural_inference.common import MORE, PAPER, QUICK
+from .common import AMONG_DISTRACTORS
 from .factors import BestAlike, ExplainsMore
 
 RATES = {f"lr {lr:g}": {"optim.lr": lr} for lr in (5e-4, 1e-3, 2e-3)}
@@ -21,10 +21,10 @@ experiment(
     paper="inductive-bias",
     title="Read-out scale, learning rate, weight decay",
     question="Does read-out scale still matter once learning rate and weight decay are matched?",
-    differs=AMONG_DISTRACTORS,
+    differs=f"{AMONG_DISTRACTORS}. {MORE}",
     base=replace(PAPER, task=Modular(alphabet=4), epochs=12_000),
     arms=crossed(CELLS, SCALES),
-    seeds=SEEDS,
+    seeds=40,
     quick={**QUICK, "epochs": 1500},
     quick_seeds=2,
     # the quick size trains ten times as fast; four pairs of lr and wd, three scales

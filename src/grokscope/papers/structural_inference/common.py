@@ -19,6 +19,8 @@ DIFFERS = (
 )
 """Which settings are not the authors', for every experiment that does not say more."""
 
+MORE = "Forty seeds: the first twenty, which were judged before, leave ten pairs once half of them have chosen the best arms."
+
 PRIOR: Arms = {"no prior": {"prior.beta": 0.0}, "oracle": {"prior.beta": 0.3}}
 
 LITERAL: Arms = {name: REGIMES[name] for name in ("constant distractors", "q = 16")}

@@ -14,7 +14,7 @@ from ...config import Stop
 from ...experiments.base import Arms, Claim, experiment, kept
 from ...experiments.clocks import FIRST_99, STABLE_99, in_seconds
 from ...experiments.rules import Fastest
-from .common import DIFFERS, PAPER, QUICK
+from .common import DIFFERS, MORE, PAPER, QUICK
 
 FAMILIES: dict[str, Arms] = {
     "nothing": {"nothing": {}},
@@ -58,9 +58,10 @@ experiment(
     question="Is the KL prior faster than the accelerators that need no knowledge of the structure?",
     base=replace(PAPER, epochs=20_000, stop=Stop(extend=1.0)),
     differs=DIFFERS
-    + " The paper compares with none of them; 20,000 epochs, and as many again after grokking as before.",
+    + " The paper compares with none of them; 20,000 epochs, and as many again after grokking as before. "
+    + MORE,
     arms={arm: settings for family in FAMILIES.values() for arm, settings in family.items()},
-    seeds=20,
+    seeds=40,
     priced=True,
     quick=QUICK,
     quick_seeds=2,

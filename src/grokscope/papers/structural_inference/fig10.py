@@ -3,7 +3,8 @@ sparse parity and next-token parity, whose distractors are bits.
 
 With parity on 30 bits and 1,024 examples t_grok is t_mem: there is no wait to shorten. On 40 bits and 1,000 examples (Merrill
 et al. 2023) there is one. Permutations also with attention frozen at the oracle, which was meant as the positive control. It
-cannot be one: half of one head's weight on each operand gives (a, b) and (b, a) the same vector.
+cannot be one: half of one head's weight on each operand gives (a, b) and (b, a) the same vector. si-fig10-permutations has one
+operand per head.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ BITS: Arms = {
 }
 POOLED = (
     "cannot be learnt by construction: with half of its weight on each operand, one head pools (a, b) and (b, a) to the same "
-    "vector, and permutations do not commute; no run memorises, either"
+    "vector, and permutations do not commute; no run memorises, either; si-fig10-permutations has one operand per head"
 )
 NO_WAIT = "there is no wait to shorten: without the prior, too, runs generalise as they memorise"
 QUICKER = {name: value for name, value in QUICK.items() if not name.startswith("task.")}
@@ -85,7 +86,8 @@ experiment(
                 tuple(LITERAL),
             ),
             remark="On S3, S4 and S5 the oracle itself is no solution: half of one head's weight on each operand gives (a, b) and "
-            "(b, a) the same vector. That neither arm learns them says nothing about routing.",
+            "(b, a) the same vector. That neither arm learns them says nothing about routing; si-fig10-permutations asks with two "
+            "heads.",
         ),
         Claim(
             name="positive-control",
