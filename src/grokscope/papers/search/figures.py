@@ -18,14 +18,15 @@ from ...figures.style import SMALL, arm_colours
 if TYPE_CHECKING:
     from ...store.results import Results
 
-SEARCH_AND_PLAIN = {"search": "search_steps", "plain training": "t_first_99"}
+PLAIN = {"plain training": "t_first_99"}
+SEARCH_AND_PLAIN = {"search": "search_steps"} | PLAIN
 """Columns by method; the runs of the experiments are plain training with one step per epoch."""
 FOUND_BY_SEARCH = {"search": "search_found"}
 
 
 @figures.register("search-steps", takes="results", title="Run-steps to 99 %")
 def steps_to_99(results: Results, *, methods: Mapping[str, str] = SEARCH_AND_PLAIN) -> Figure:
-    """Run-steps to 99 % test accuracy: a dot per seed; a bar where half of the searches had decided.
+    """Run-steps to 99 % test accuracy: a dot per seed; a bar where half of the searches had decided, if they are drawn.
 
     Those of all candidates count, or of all choices of a rival. What never gets there stands at the last epoch of plain training.
 
@@ -39,11 +40,12 @@ def steps_to_99(results: Results, *, methods: Mapping[str, str] = SEARCH_AND_PLA
             own = times(results.runs, arm, Clock(column, end="epochs"))
             draw_row(ax, group * len(methods) + offset, own, colours[method])
             shown += own.time.tolist()
-        decided = median(times(results.runs, arm, Clock("search_decided")))
-        bar(ax, group * len(methods) + list(methods).index("search"), decided, "decided")
-        shown.append(decided)
+        if "search" in methods:
+            decided = median(times(results.runs, arm, Clock("search_decided")))
+            bar(ax, group * len(methods) + list(methods).index("search"), decided, "decided")
+            shown.append(decided)
     fit_steps(ax, shown)
-    entries = [SEED, NEVER, bar_entry("half of the searches have decided")]
+    entries = [SEED, NEVER] + ([bar_entry("half of the searches have decided")] if "search" in methods else [])
     figure.legend(handles=entries, loc="outside lower center", ncols=3, handlelength=1.2)
     return figure
 

@@ -159,8 +159,9 @@ def outcomes_of(name: str, runs: str, ids: tuple[str, ...], device: str) -> dict
 
 
 def register_rival(name: str, trains: bool) -> None:
-    """Columns <name>_found (1 if it names the true support), <name>_steps (run-steps to 99 % test accuracy), <name>_later (1 if
-    the search took fewer) and <name>_missed (1 if the search names the true support and it does not)."""
+    """Columns <name>_found (1 if it names the true support), <name>_steps (run-steps to 99 % test accuracy), <name>_reached (1 if
+    there are such), <name>_later (1 if the search took fewer) and <name>_missed (1 if the search names the true support and it
+    does not)."""
 
     def outcome(run: Finished) -> Outcome:
         return outcomes_of(name, *_experiment(run))[run.info.id]
@@ -174,6 +175,10 @@ def register_rival(name: str, trains: bool) -> None:
     def steps(run: Finished) -> float | None:
         reached = outcome(run).generalised
         return None if reached is None else float(reached)
+
+    @collected(f"{name}_reached", trains=trains)
+    def reached_99(run: Finished) -> float | None:
+        return float(outcome(run).generalised is not None)
 
     @collected(f"{name}_later", trains=True)
     def later(run: Finished) -> float | None:
