@@ -32,7 +32,15 @@ def test_the_registries_are_walked():
             assert f"{component}={kind}" in found or kind == default, (component, kind)
     assert all(f"loss={loss}" in found or loss == BASE.loss for loss in losses.entries())
     for norm in ("attention", "mlp", "both", "query-key", "value"):
-        assert {f"model.norm={norm}", f"standard, norm={norm}"} <= found.keys()
+        assert {f"model.norm={norm}", f"standard, norm={norm}", f"standard, norm={norm}, gain and bias"} <= found.keys()
+        gained = found[f"standard, norm={norm}, gain and bias"].config
+        sites = {"attention": ["attention"], "mlp": ["mlp"], "both": ["attention", "mlp"]}.get(norm, ["attention"])
+        own = {f"{kind}_{site}" for site in sites for kind in ("gain", "bias")}
+        assert {name for name in gained.model.parameters(gained.task.shape) if name.startswith(("gain", "bias"))} == own
+    assert found["model.mlp.bias=true"].config.model.mlp.bias
+    affine = found["model.norm_kind.affine=true"].config.model
+    assert affine.norm_kind.affine and affine.norm == "both"
+    assert found["power, norm=both, gain, bias and biases"].config.model.layers == 2
     assert found["batch_size=512"].config.batch_size == 512
     assert {"default", "model.heads=4", "model.layers=2", "model.readout=minimal", *REFERENCES} <= found.keys()
 

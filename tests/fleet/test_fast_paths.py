@@ -12,6 +12,9 @@ from grokscope.config import COMPONENTS, RunConfig
 from grokscope.fleet.data import lane_data, with_plan
 from grokscope.fleet.objective import Objective, hyper_of
 from grokscope.fleet.program import Program
+from grokscope.models.parts.mlp.relu import ReLU
+from grokscope.models.parts.norm.layer import LayerNorm
+from grokscope.models.parts.norm.rms import RMSNorm
 from grokscope.models.transformer import Transformer
 from grokscope.ops import triton as kernels
 from grokscope.tasks.modular import Modular
@@ -30,7 +33,16 @@ MODELS = {
     "causal": {"scope": "causal"},
     "standard": {"heads": 2, "scope": "causal", "norm": "both", "readout_scale": 2.0},
     "rotary heads": {"heads": 2, "positions": "rotary", "norm": "value"},
-}
+    "biases": {"mlp": ReLU(bias=True), "readout_scale": 2.0},
+    "gain before the MLP": {"norm": "mlp", "norm_kind": RMSNorm(affine=True)},
+    "gain and bias before attention": {"norm": "attention", "norm_kind": LayerNorm(affine=True)},
+    "gain and bias of values": {"norm": "value", "norm_kind": LayerNorm(affine=True), "positions": "rotary"},
+    "heads with gain and bias of keys": {"norm": "query-key", "norm_kind": LayerNorm(affine=True), "heads": 2},
+    "standard with gains and biases": {
+        "heads": 2, "scope": "causal", "norm": "both", "norm_kind": LayerNorm(affine=True), "mlp": ReLU(bias=True)
+    },
+}  # fmt: skip
+"""Gains and biases are drawn at random before they are compared: at 1 and 0 they would make no difference."""
 
 
 def configs_for(tiny, optim, prior):
@@ -42,7 +54,18 @@ def stacked(configs, fast=True):
     program = Program(configs[0], len(configs), CPU, fuse=fast)
     for lane, config in enumerate(configs):
         program.load(lane, config, lane_data(config))
+        stir(program, lane, config.seed)
     return program
+
+
+def stir(program, lane, seed):
+    """Move gains and biases from 1 and 0."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in program.config.model.parameters(program.shape).items():
+            if parameter.role == "bias":
+                own = program.weights[name][lane]
+                own += 0.5 * torch.randn(own.shape, generator=generator).to(own.device)
 
 
 def by_hand(config):

@@ -95,15 +95,6 @@ def test_gain_starts_at_one_bias_at_zero_and_other_weights_as_without_norm():
     assert "gain_mlp" in rms and "bias_mlp" not in rms
 
 
-def test_the_fused_path_knows_neither_gains_nor_biases():
-    for model, fused in (
-        (Transformer(d=8, d_mlp=16, norm="mlp"), True),
-        (Transformer(d=8, d_mlp=16, norm="mlp", norm_kind=LayerNorm(affine=True)), False),
-        (Transformer(d=8, d_mlp=16, mlp=ReLU(bias=True)), False),
-    ):
-        assert Objective(RunConfig(task=TASK, model=model), torch.device("cpu")).fused == fused
-
-
 def test_weights_of_a_fresh_run_give_the_logits_of_a_run_without_gain_and_bias():
     """Before the first step nothing has changed; after it gains and biases have moved."""
     affine, plain = (

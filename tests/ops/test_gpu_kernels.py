@@ -83,7 +83,14 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
         found = products.relu_product(half.to(place), wide.to(place).mT)
         close(found.float(), torch.relu(half.float() @ wide.float()))
     c = torch.rand(runs, examples, d) - 0.5
-    close(products.masked_product(c.to(place), b.to(place), hidden_units.to(place)), (c @ b.mT) * (hidden_units > 0))
+    masked = (c @ b.mT) * (hidden_units > 0)
+    found, none = products.masked_product(c.to(place), b.to(place), hidden_units.to(place))
+    close(found, masked)
+    assert none is None
+    found, sums = products.masked_product(c.to(place), b.to(place), hidden_units.to(place), True)
+    close(found, masked), close(sums, masked.sum(1))
+    plus = torch.rand(runs, hidden) - 0.5
+    close(products.relu_product(a.to(place), b.to(place), plus.to(place)), torch.relu(a @ b.mT + plus[:, None]))
     logits = torch.randn(runs, examples, classes).requires_grad_()
     each = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
     (slope,) = torch.autograd.grad(0.5 * each.sum(), logits)
@@ -91,6 +98,33 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
     losses, correct = errors.answer_errors_(filled, right_ones, classes, 0.5, True)
     close(losses, each.detach()), close(correct, (logits.argmax(-1) == labels).float()), close(filled[..., :classes], slope)
     assert not filled[..., classes:].any()
+    plus = torch.randn(runs, classes)
+    each = torch.nn.functional.cross_entropy((logits + plus[:, None]).mT, labels, reduction="none")
+    (slope,) = torch.autograd.grad(0.5 * each.sum(), logits)
+    filled = torch.nn.functional.pad(logits.detach(), (0, 5), value=7.0).to(place)
+    losses, correct = errors.answer_errors_(filled, right_ones, classes, 0.5, True, plus.to(place))
+    close(losses, each.detach()), close(filled[..., :classes], slope)
+    close(correct, ((logits + plus[:, None]).argmax(-1) == labels).float())
+    assert not filled[..., classes:].any()
+readout_batched.usable_on, readout_batched._fuses = (lambda device: True), (lambda x: True)
+for kind in ("layer", "rms", None):
+    norm, scale = Normalise(kind, 1e-5) if kind else None, 1.5
+    sizes = ((150, 16), (16, 40), (40, 16), (16, 11), (40,), (11,))
+    leaves = [torch.randn(2, *size).requires_grad_() for size in sizes]
+    labels = torch.randint(0, 11, (2, 150))
+    x, W_in, W_out, W_U, b_in, b_U = leaves
+    hidden = torch.relu((x if norm is None else norm.plain(x)[0]) @ W_in + b_in[:, None])
+    logits = scale * ((x + hidden @ W_out) @ W_U + b_U[:, None])
+    each = torch.nn.functional.cross_entropy(logits.mT, labels, reduction="none")
+    wanted = each.mean(1), *torch.autograd.grad(each.mean(1).sum(), leaves, retain_graph=True)
+    own = [leaf.detach().to(place) for leaf in leaves]
+    x, *weights = own
+    how = (labels.to(place), scale, norm)
+    found = readout_batched.stream_loss(x.clone(), *weights[:3], *how, *weights[3:])
+    (to_x,) = torch.autograd.grad(each.sum(), leaves[0])
+    looked = readout_batched.evaluate_stream(x.clone(), *weights[:3], *how, True, *weights[3:])
+    for a, b in zip((*found, *looked), (*wanted, each, (logits.argmax(-1) == labels).float(), to_x), strict=True):
+        assert (a.cpu() - b).norm() <= loose * b.norm()
 for runs, tokens, length, examples, d in ((2, 7, 3, 40, 8), (1, 4, 5, 150, 16)):
     p = plan(torch.randint(0, tokens, (runs, examples, length)), tokens, length)
     shapes = ((tokens, d), (length, d), (d, d), (d, d), (d, d))

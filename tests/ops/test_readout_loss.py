@@ -9,6 +9,8 @@ from torch.func import vmap
 
 from grokscope.ops import readout_loss
 from grokscope.ops.lookup import Plan, plan
+from grokscope.ops.normalise import Normalise
+from grokscope.ops.readout_eval import evaluate_readout
 from grokscope.ops.readout_loss import loss_and_gradients, mean_cross_entropy
 from grokscope.ops.team import team_of
 
@@ -70,6 +72,42 @@ def way(request, monkeypatch):
         monkeypatch.setattr(readout_loss, "_BLOCK", 9)
     with team_of(3 if "team" in request.param else 1):
         yield
+
+
+@pytest.mark.parametrize("given", [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("kind", ["layer", None])
+def test_biases_of_the_hidden_layer_and_of_the_logits(way, given, kind):
+    """Loss, gradients and evaluation of three runs against plain operations, with either bias or both."""
+    norm = None if kind is None else Normalise(kind, 1e-5)
+    tensors, reads, labels = problem((3,))
+    drawn = [torch.randn(3, size, dtype=torch.float64, requires_grad=True) for size in (11, 5)]
+    b_in, b_U = (bias if there else None for bias, there in zip(drawn, given, strict=True))
+    leaves = [*tensors, *(bias for bias in (b_in, b_U) if bias is not None)]
+    values, attention, W_in, W_out, W_U = tensors
+    x = torch.stack([(attention[i, ..., None] * values[i][reads.row[i]]).sum(1) for i in range(3)])
+    read = (x if norm is None else norm.plain(x)[0]) @ W_in
+    hidden = torch.relu(read if b_in is None else read + b_in[:, None])
+    logits = (x + hidden @ W_out) @ W_U
+    logits = 1.5 * (logits if b_U is None else logits + b_U[:, None])
+    each = F.cross_entropy(logits.mT, labels, reduction="none")
+    factors = torch.tensor([1.0, -2.0, 3.0])
+    wanted = torch.autograd.grad((factors * each.mean(1)).sum(), leaves, retain_graph=True)
+
+    def of(rule):
+        return vmap(lambda v, a, p, i, o, u, l, *b: rule(v, a, p, i, o, u, l, 1.5, norm, *b), (0,) * 7 + axes)(
+            values, attention, reads, W_in, W_out, W_U, labels, b_in, b_U
+        )
+
+    axes = tuple(0 if there else None for there in given)
+    loss = of(mean_cross_entropy)
+    torch.testing.assert_close(loss, each.mean(1))
+    for a, b in zip(torch.autograd.grad((factors * loss).sum(), leaves), wanted, strict=True):
+        torch.testing.assert_close(a, b)
+    with torch.no_grad():
+        torch.testing.assert_close(of(mean_cross_entropy), each.mean(1))
+    losses, correct = of(evaluate_readout)
+    torch.testing.assert_close(losses, each)
+    assert torch.equal(correct, (logits.argmax(-1) == labels).to(correct))
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.5])

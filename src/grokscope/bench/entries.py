@@ -16,9 +16,15 @@ from ..fleet.start import initial_weights
 from ..models import Model, models
 from ..models.embedding_mlp import EmbeddingMLP
 from ..models.lstm import LSTM
+from ..models.parts.base import Part
+from ..models.parts.mlp.relu import ReLU
+from ..models.parts.norm.layer import LayerNorm
+from ..models.parts.norm.placement import Placement
+from ..models.parts.norm.rms import RMSNorm
 from ..models.transformer import Transformer
 from ..optim import losses
 from ..randomness import stream
+from ..settings import Settings
 from ..tasks import Task, tasks
 from ..tasks.base import Examples, Shape, Split
 from ..tasks.modular import Modular
@@ -58,7 +64,7 @@ grokking tickets."""
 def network_of(config: RunConfig) -> str:
     """The name of a network whose speed has a target, with any norm: default or one of `REFERENCES`; empty for another run."""
     model = config.model
-    plain = replace(model, norm="none") if isinstance(model, Transformer) else model
+    plain = replace(model, norm="none", norm_kind=LayerNorm()) if isinstance(model, Transformer) else model
     own = replace(config, model=plain)
     for name, settings in {"default": {}, **REFERENCES}.items():
         if own == replace(RunConfig(precision=config.precision), **settings):
@@ -89,10 +95,9 @@ def entries(base: RunConfig) -> Iterator[Entry]:
     yield Entry("default", base)
     for name, settings in REFERENCES.items():
         yield _entry(name, base, settings)
-    norms = [choice for choice in _choices(type(base.model), "norm") if choice != "none"]
-    for norm in norms:
-        settings = REFERENCES["standard"]
-        yield _entry(f"standard, norm={norm}", base, settings | {"model": replace(settings["model"], norm=norm)})
+    for name, changes in _of_norms():
+        settings = REFERENCES[name.partition(",")[0]]
+        yield _entry(name, base, settings | {"model": replace(settings["model"], **changes)})
     for kind in models.entries():
         if kind != base.model.kind:
             yield _of_model(base, kind)
@@ -113,6 +118,21 @@ def entries(base: RunConfig) -> Iterator[Entry]:
             yield _of_task(base, kind)
     for changes in OTHER.values():
         yield _changed(base, changes)
+
+
+def _of_norms() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Networks of `REFERENCES` with norms at every place, without and with gain and bias, and with biases of the MLP."""
+    scaled = {"norm_kind": LayerNorm(affine=True)}
+    for norm in get_args(Placement):
+        if norm != "none":
+            yield f"standard, norm={norm}", {"norm": norm}
+            yield f"standard, norm={norm}, gain and bias", {"norm": norm, **scaled}
+    yield "standard, norm=both, gain", {"norm": "both", "norm_kind": RMSNorm(affine=True)}
+    yield "standard, biases", {"mlp": ReLU(bias=True)}
+    everything = {"norm": "both", "mlp": ReLU(bias=True), **scaled}
+    yield "standard, norm=both, gain, bias and biases", everything
+    yield "power, norm=both", {"norm": "both"}
+    yield "power, norm=both, gain, bias and biases", everything
 
 
 def _ticket_settings(ticket: type[Ticket]) -> dict[str, Any]:
@@ -137,7 +157,7 @@ def _of_model(base: RunConfig, kind: str) -> Entry:
 
 
 def _of_parts(base: RunConfig) -> Iterator[Entry]:
-    """The choices of the base's model: parts, literals and flags."""
+    """The choices of the base's model: parts, literals and flags, and those of its parts."""
     model = base.model
     for field in dataclasses.fields(model):
         if field.name in SIZES:
@@ -150,9 +170,16 @@ def _of_parts(base: RunConfig) -> Iterator[Entry]:
             if choice != getattr(getattr(model, field.name), "kind", getattr(model, field.name)):
                 settings = {field.name: choice, **ALONGSIDE.get(field.name, {})}
                 yield _entry(f"model.{field.name}={_word(choice)}", base, {"model": replace(model, **settings)})
+        part = getattr(model, field.name)
+        for own in dataclasses.fields(part) if isinstance(part, Part) else ():
+            for choice in _choices(type(part), own.name):
+                if choice != getattr(part, own.name):
+                    settings = {field.name: replace(part, **{own.name: choice}), **ALONGSIDE.get(field.name, {})}
+                    name = f"model.{field.name}.{own.name}={_word(choice)}"
+                    yield _entry(name, base, {"model": replace(model, **settings)})
 
 
-def _choices(model: type[Model], field: str) -> list[Any]:
+def _choices(model: type[Settings], field: str) -> list[Any]:
     """The values that a field can take, if they can be listed."""
     held = model.component_fields().get(field)
     if held is not None:

@@ -1,8 +1,9 @@
 """The fused path of a transformer: from attention weights to the loss in one operation, without storing the logits.
 
-It replaces `forward` for one layer read at the query, x = e_q + h, a ReLU MLP without biases behind a norm (without gain) or none,
-and no dropout. Heads that
+It replaces `forward` for one layer read at the query, x = e_q + h, a ReLU MLP behind a norm or none, and no dropout. Heads that
 W_O mixes are one head with longer sequences: x = e_q + Σ_h Σ_j α_hj (v_hj W_O,h), so position j of head h reads a table of its own.
+Gains and biases become part of what follows them, which has the size of the weights and not of the examples:
+(g ⊙ N(x) + b) W_in + b_in = N(x) (g ⊙ W_in) + (b W_in + b_in), and (y + b_out) W_U = y W_U + b_out W_U.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Fused(Tables):
 
     def supports_fused_loss(self, device: torch.device, precision: str, classes: int) -> bool:
         """Whether this is the network of `ops/readout_loss.py` and `ops/readout_eval.py`."""
-        if (self.scope != "query" and self.layers > 1) or self.dropout or self.mlp.bias or self.norm_kind.affine:
+        if (self.scope != "query" and self.layers > 1) or self.dropout:
             return False
         if any(type(getattr(self, name)) not in kinds for name, kinds in FUSED.items()):
             return False
@@ -125,7 +126,7 @@ class Fused(Tables):
 
     def _read_out(
         self, weights: dict[str, Tensor], values: Tensor, seen: AtQuery, plan: Plan, labels: Tensor
-    ) -> tuple[Tensor, Tensor, Plan, Tensor, Tensor, Tensor, Tensor, float, Normalise | None]:
+    ) -> tuple[Tensor, Tensor, Plan, Tensor, Tensor, Tensor, Tensor, float, Normalise | None, Tensor | None, Tensor | None]:
         """The arguments of the readout's loss and evaluation, with all heads as one.
 
         plan   of all heads, or of one: then it is expanded here
@@ -137,10 +138,18 @@ class Fused(Tables):
 
     def _behind(
         self, weights: dict[str, Tensor], labels: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor, float, Normalise | None]:
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, float, Normalise | None, Tensor | None, Tensor | None]:
         """What the readout needs besides x."""
         W_in, W_out, W_U = (weights[name] for name in ("W_in", "W_out", "W_U"))
-        return W_in, W_out, W_U, labels, self.readout_scale, self._before_mlp
+        b_in, b_U = None, None
+        if "mlp" in PATHS[self.norm] and self.norm_kind.affine:
+            if self.norm_kind.has_bias:
+                b_in = _under(weights["bias_mlp"], W_in)
+            W_in = weights["gain_mlp"].unsqueeze(-1) * W_in
+        if self.mlp.bias:
+            b_in = weights["b_in"] if b_in is None else b_in + weights["b_in"]
+            b_U = _under(weights["b_out"], W_U)
+        return W_in, W_out, W_U, labels, self.readout_scale, self._before_mlp, b_in, b_U
 
     def forms_stream(self, device: torch.device) -> bool:
         """On a GPU: there a product with W_O costs less than look-ups of full width for every head."""
@@ -159,7 +168,7 @@ class Fused(Tables):
                 return pool_heads(self._values_with_query(weights, plan), attention, plan)
             return pool_apart(*values, attention, plan)
         if "value" in PATHS[self.norm]:  # a bf16 product is looked up as it is
-            h = pool_heads(self._normal_rows(weights, plan) @ weights["W_V"], attention, plan)
+            h = pool_heads(self._normal_table(weights, plan, weights["W_V"]), attention, plan)
         else:
             h = pool_added(*self._apart(weights, plan, weights["W_V"]), attention, plan)
         add = torch.baddbmm if h.ndim == 3 else torch.addmm
@@ -179,7 +188,8 @@ class Fused(Tables):
             return self._table(weights, plan, W_V, "value", plus=query)
         W_O = weights["W_O"].unflatten(-2, (self.heads, -1)).float()  # head, width, d
         through = torch.einsum("...dhw,...hwe->...hde", W_V.unflatten(-1, (self.heads, -1)).float(), W_O)
-        own = {name: weights[name].unsqueeze(-3) for name in weights if weights[name].ndim > 1}
+        own = {name: weight.unsqueeze(-3) for name, weight in weights.items() if weight.ndim > 1}
+        own |= {name: weights[name].unsqueeze(-2) for name in ("gain_attention", "bias_attention") if name in weights}
         return self._table(own, plan, through, "value", plus=(query / self.heads).unsqueeze(-2)).flatten(-3, -2)
 
     def _values_apart(self, weights: dict[str, Tensor], plan: Plan) -> tuple[Tensor, Tensor] | None:
@@ -203,3 +213,8 @@ class Fused(Tables):
 
         given = {name: tensor for name, tensor in how.items() if tensor is not None}
         return partial(vmap(logits) if weights["W_E"].ndim > 2 else logits, weights, plan, given)
+
+
+def _under(vector: Float[Tensor, "... d"], matrix: Float[Tensor, "... d out"]) -> Float[Tensor, "... out"]:
+    """A vector times a matrix, in float32 whatever the precision of products."""
+    return (vector.unsqueeze(-1) * matrix).sum(-2)

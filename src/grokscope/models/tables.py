@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _DOT_PRODUCT, _NO_TURN, _NO_BIAS = Attention.logits, PositionEncoding.turn, PositionEncoding.bias
-_LAYER, _RMS, _NORM, _AT = LayerNorm.centred, RMSNorm.centred, Norm.__call__, Norm.at
+_LAYER, _RMS, _NORM, _AT, _SCALED = LayerNorm.centred, RMSNorm.centred, Norm.__call__, Norm.at, Norm.scaled
 """The functions as defined here: a patch of one of them must be detected, too."""
 
 
@@ -57,27 +57,38 @@ class Tables(Model):
         place = self.positions.stream(weights, _places(weights, plan))
         return (weights["W_E"].unsqueeze(-2) + place.unsqueeze(-3)).flatten(-3, -2)
 
-    def _normal_rows(self, weights: dict[str, Tensor], plan: Plan) -> Float[Tensor, "... row d"]:
-        """N(e) of every token at every position, as attention reads it."""
+    def _normal_table(
+        self, weights: dict[str, Tensor], plan: Plan, matrix: Float[Tensor, "... d out"]
+    ) -> Float[Tensor, "... row out"]:
+        """What attention reads of every token at every position, under a matrix. A gain and a bias are taken into the matrix and its
+        result, which are smaller: (g ⊙ N(e) + b) W = N(e) (g ⊙ W) + b W."""
         norm, W_E = self._written_norm, weights["W_E"]
-        if norm is not None and type(self)._rows is Tables._rows and usable_on(W_E.device):
-            return normal_rows(W_E, self.positions.stream(weights, _places(weights, plan)), norm)
-        return self.norm_kind.at("attention", self._rows(weights, plan), weights)
+        if norm is None:
+            return self.norm_kind.at("attention", self._rows(weights, plan), weights) @ matrix
+        if type(self)._rows is Tables._rows and usable_on(W_E.device):
+            rows = normal_rows(W_E, self.positions.stream(weights, _places(weights, plan)), norm)
+        else:
+            rows = self.norm_kind(self._rows(weights, plan))
+        if not self.norm_kind.affine:
+            return rows @ matrix
+        table = rows @ (weights["gain_attention"].unsqueeze(-1) * matrix)
+        return table + (weights["bias_attention"].unsqueeze(-2) @ matrix) if self.norm_kind.has_bias else table
 
     def _normal_query(self, weights: dict[str, Tensor]) -> Float[Tensor, "... d"]:
-        """N(e_q)"""
+        """g ⊙ N(e_q) + b, or N(e_q)"""
         norm, W_E = self._written_norm, weights["W_E"]
-        if norm is not None and type(self)._query is Tables._query and usable_on(W_E.device):
-            place = self.positions.stream(weights, 1)[..., -1:, :]
-            return normal_rows(W_E[..., -1:, :], place, norm).squeeze(-2)
-        return self.norm_kind.at("attention", self._query(weights), weights)
+        if norm is None or type(self)._query is not Tables._query or not usable_on(W_E.device):
+            return self.norm_kind.at("attention", self._query(weights), weights)
+        place = self.positions.stream(weights, 1)[..., -1:, :]
+        query = normal_rows(W_E[..., -1:, :], place, norm).squeeze(-2)
+        return self.norm_kind.scaled("attention", query, weights)
 
     @property
     def _written_norm(self) -> Normalise | None:
-        """The norm before attention, if it is one that `ops/normalise.py` computes."""
+        """The norm before attention without its gain and bias, if it is one that `ops/normalise.py` computes."""
         kind = type(self.norm_kind)
-        changed = kind.__call__ is not _NORM or kind.at is not _AT or kind.centred not in (_LAYER, _RMS)
-        if changed or self.norm_kind.affine:
+        changed = kind.__call__ is not _NORM or kind.at is not _AT or kind.scaled is not _SCALED
+        if changed or kind.centred not in (_LAYER, _RMS):
             return None
         return Normalise("layer" if kind.centred is _LAYER else "rms", self.norm_kind.epsilon)
 
@@ -87,7 +98,7 @@ class Tables(Model):
         """What every token at every position becomes under a matrix, `plus` a vector; without a norm in between, the sum of
         what the token and the position become."""
         if path in PATHS[self.norm]:
-            table = in_full(self._normal_rows(weights, plan) @ matrix)
+            table = in_full(self._normal_table(weights, plan, matrix))
             return table if plus is None else table + plus.unsqueeze(-2)
         token, place = self._apart(weights, plan, matrix)
         return added(token, place if plus is None else place + plus.unsqueeze(-2))

@@ -144,6 +144,10 @@ def _batched(lanes: int, tensor: Tensor, dim: int | None) -> Tensor:
     return tensor.movedim(dim, 0) if dim is not None else tensor.expand(lanes, *tensor.shape)
 
 
+def _batched_if_given(lanes: int, tensor: Tensor | None, dim: int | None) -> Tensor | None:
+    return None if tensor is None else _batched(lanes, tensor, dim)
+
+
 def _one_axis(tensor: Tensor) -> Float[Tensor, "run row width"]:
     """With one axis for all runs."""
     return tensor.reshape(-1, *tensor.shape[-2:])

@@ -19,47 +19,55 @@ if TYPE_CHECKING:
 
 
 def stream_loss(
-    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None
-) -> tuple[Tensor, ...]:
+    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None,
+    b_in: Tensor | None = None, b_U: Tensor | None = None,
+) -> tuple[Tensor, ...]:  # fmt: skip
     """As `ops.readout_stream.loss_and_gradients`. With a norm, x may be overwritten."""
     x, W_in, W_out, W_U = _operands(x, W_in, W_out, W_U)
     classes, W_U = W_U.shape[-1], _aligned(W_U)
-    z, slope, hidden, y = _forward(x, W_in, W_out, norm)
+    z, slope, hidden, y = _forward(x, W_in, W_out, norm, b_in)
     error = torch.bmm(y, W_U) if scale == 1 else torch.bmm(y, W_U).mul_(scale)
-    losses, _ = _errors(error, labels, classes, scale / x.shape[1], True)
+    losses, _ = _errors(error, labels, classes, scale / x.shape[1], True, _scaled(b_U, scale))
     to_U = _sum(y, error)[..., :classes]
     to_y = torch.bmm(error, W_U.mT)
     to_out = _sum(hidden, to_y)
-    to_hidden = _to_hidden(to_y, W_out, hidden)
+    to_hidden, to_b_in = _to_hidden(to_y, W_out, hidden, b_in is not None)
     to_in = _sum(z, to_hidden)
-    return losses.mean(1), _to_x(to_y, to_hidden, W_in, z, slope, norm), to_in, to_out, to_U
+    to_b_U = None if b_U is None else error[..., :classes].sum(1, dtype=torch.float32)
+    found = (losses.mean(1), _to_x(to_y, to_hidden, W_in, z, slope, norm), to_in, to_out, to_U, to_b_in, to_b_U)
+    return tuple(t for t in found if t is not None)
 
 
 def evaluate_stream(
-    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None, wanted: bool
+    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None, wanted: bool,
+    b_in: Tensor | None = None, b_U: Tensor | None = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Cross-entropies, correct answers and, if wanted, the gradient of the former on x. With a norm, x may be overwritten."""
     x, W_in, W_out, W_U = _operands(x, W_in, W_out, W_U)
     classes, W_U = W_U.shape[-1], _aligned(W_U)
-    z, slope, hidden, y = _forward(x, W_in, W_out, norm)
+    z, slope, hidden, y = _forward(x, W_in, W_out, norm, b_in)
     error = torch.bmm(y, W_U) if scale == 1 else torch.bmm(y, W_U).mul_(scale)
-    losses, correct = _errors(error, labels, classes, scale, wanted)
+    losses, correct = _errors(error, labels, classes, scale, wanted, _scaled(b_U, scale))
     if not wanted:
         return losses, correct
     to_y = torch.bmm(error, W_U.mT)
-    return losses, correct, _to_x(to_y, _to_hidden(to_y, W_out, hidden), W_in, z, slope, norm)
+    return losses, correct, _to_x(to_y, _to_hidden(to_y, W_out, hidden, False)[0], W_in, z, slope, norm)
 
 
-def _forward(x: Tensor, W_in: Tensor, W_out: Tensor, norm: Normalise | None) -> tuple[Tensor, Any, Tensor, Tensor]:
+def _forward(
+    x: Tensor, W_in: Tensor, W_out: Tensor, norm: Normalise | None, b_in: Tensor | None
+) -> tuple[Tensor, Any, Tensor, Tensor]:
     """The MLP's input z, the slope of the norm, hidden units and y, which takes the place of x where z differs from it: otherwise
     x would be copied, since a product is added to what its result already holds."""
     z, slope = (x, None) if norm is None else norm(x)
     if _fuses(x):
         from .triton.products import relu_product
 
-        hidden = relu_product(z, W_in.mT)
-    else:
+        hidden = relu_product(z, W_in.mT, b_in)
+    elif b_in is None:
         hidden = torch.bmm(z, W_in).relu_()
+    else:
+        hidden = torch.bmm(z, W_in).add_(b_in.unsqueeze(1)).relu_()
     return z, slope, hidden, torch.baddbmm(x, hidden, W_out) if norm is None else x.baddbmm_(hidden, W_out)
 
 
@@ -69,15 +77,15 @@ def _to_x(to_y: Tensor, to_hidden: Tensor, W_in: Tensor, z: Tensor, slope: Any, 
     return norm.backward(torch.bmm(to_hidden, W_in.mT), z, slope, onto=to_y)
 
 
-def _to_hidden(to_y: Tensor, W_out: Tensor, hidden: Tensor) -> Tensor:
-    """The gradient on the hidden units, before the ReLU."""
+def _to_hidden(to_y: Tensor, W_out: Tensor, hidden: Tensor, sums: bool) -> tuple[Tensor, Tensor | None]:
+    """The gradient on the hidden units, before the ReLU, and its sum over the examples if it is wanted."""
     if _fuses(to_y):
         from .triton.products import masked_product
 
-        return masked_product(to_y, W_out, hidden)
+        return masked_product(to_y, W_out, hidden, sums)
     grad = torch.bmm(to_y, W_out.mT)
     torch.ops.aten.threshold_backward.grad_input(grad, hidden, 0, grad_input=grad)
-    return grad
+    return grad, grad.sum(1, dtype=torch.float32) if sums else None
 
 
 def _fuses(x: Tensor) -> bool:
@@ -91,13 +99,23 @@ def _aligned(W_U: Tensor) -> Tensor:
     return F.pad(W_U, (0, -W_U.shape[-1] % 16)) if W_U.shape[-1] % 16 else W_U
 
 
-def _errors(logits: Tensor, labels: Tensor, classes: int, share: float, back: bool) -> tuple[Tensor, Tensor]:
-    """Losses and correct answers; with `back`, logits become the gradient of `share` times the sum of the losses."""
+def _scaled(b_U: Tensor | None, scale: float) -> Tensor | None:
+    return b_U if b_U is None or scale == 1 else scale * b_U
+
+
+def _errors(
+    logits: Tensor, labels: Tensor, classes: int, share: float, back: bool, plus: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Losses and correct answers; with `back`, logits become the gradient of `share` times the sum of the losses.
+
+    plus   [run class], added to the logits of every example
+    """
     if usable_on(logits.device):
         from .triton.errors import answer_errors_
 
-        return answer_errors_(logits, labels, classes, share, back)
-    log = torch.log_softmax(logits[..., :classes].float(), -1)
+        return answer_errors_(logits, labels, classes, share, back, plus)
+    own_logits = logits[..., :classes].float()
+    log = torch.log_softmax(own_logits if plus is None else own_logits + plus.unsqueeze(1), -1)
     own = log.gather(-1, labels[..., None])
     correct = (own >= log.amax(-1, keepdim=True)).float().squeeze(-1)
     if back:

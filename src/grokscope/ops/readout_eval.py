@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..shapes import Float, Int
-from .lookup import Plan, _batched, _pool_forward, _pool_weight_backward
+from .lookup import Plan, _batched_if_given, _pool_forward, _pool_weight_backward
 from .normalise import Normalise
-from .readout_loss import FirstLayer
+from .readout_loss import FirstLayer, scaled_logits
 from .team import block_bounds, each_block
 
 if TYPE_CHECKING:
@@ -33,40 +33,41 @@ def evaluate_readout(
     labels: Int[Tensor, "example"],
     scale: float = 1.0,
     norm: Normalise | None = None,
+    b_in: Float[Tensor, "hidden"] | None = None,
+    b_U: Float[Tensor, "class"] | None = None,
 ) -> tuple[Float[Tensor, "example"], Float[Tensor, "example"]]:
     """Cross-entropy of each answer, and 1 where it is correct. The first has a gradient on `attention` only."""
     wanted = torch.is_grad_enabled() and attention.requires_grad
-    loss, correct, *_ = _Evaluate.apply(attention, values, W_in, W_out, W_U, *plan, labels, scale, norm, wanted)
+    weights = (W_in, W_out, W_U, b_in, b_U)
+    loss, correct, *_ = _Evaluate.apply(attention, values, *weights, *plan, labels, scale, norm, wanted)
     return loss, correct
 
 
 def _evaluated(
-    attention: Tensor, values: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor,
+    attention: Tensor, values: Tensor, weights: list[Tensor | None],
     plan: Plan, labels: Tensor, scale: float, norm: Normalise | None, wanted: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Of stacked runs: cross-entropies, correct answers, and the gradient on attention if it is wanted."""
     loss, correct = (values.new_empty(labels.shape) for _ in range(2))
     to_attention = torch.empty_like(attention) if wanted else None
     for run in range(len(labels)):
-        given = [t[run] for t in (attention, values, W_in, W_out, W_U, plan.row, labels, loss, correct)]
+        given = [t if t is None else t[run] for t in (attention, values, *weights, plan.row, labels, loss, correct)]
         _one_run(given, scale, norm, None if to_attention is None else to_attention[run])
     return (loss, correct) if to_attention is None else (loss, correct, to_attention)
 
 
-def _one_run(given: list[Tensor], scale: float, norm: Normalise | None, to_attention: Tensor | None) -> None:
+def _one_run(given: list[Any], scale: float, norm: Normalise | None, to_attention: Tensor | None) -> None:
     """Write the cross-entropies, the correct answers and, if wanted, the gradient on attention of one run on a CPU."""
-    attention, values, W_in, W_out, W_U, row, labels, loss, correct = given
+    attention, values, W_in, W_out, W_U, b_in, b_U, row, labels, loss, correct = given
     blocks = block_bounds(len(labels), _BLOCK)
-    first_layer = FirstLayer(values, W_in, len(labels), attention.shape[1], norm)
+    first_layer = FirstLayer(values, W_in, len(labels), attention.shape[1], norm, b_in)
 
     def block(number: int) -> None:
         part = slice(*blocks[number])
         x, label = _pool_forward(values, attention[part], row[part]), labels[part, None]
         z, slope = (x, None) if norm is None else norm(x)
         active = first_layer(z, attention[part], row[part])
-        logits = torch.mm(torch.mm(active, W_out).add_(x), W_U)
-        if scale != 1:
-            logits.mul_(scale)
+        logits = scaled_logits(torch.mm(active, W_out).add_(x), W_U, b_U, scale)
         torch.log_softmax(logits, -1, out=logits)
         answer = logits.gather(-1, label).squeeze(-1)
         loss[part] = -answer
@@ -93,8 +94,9 @@ class _Evaluate(torch.autograd.Function):
     def forward(*inputs: Any) -> Any:
         *tensors, scale, norm, wanted = inputs
         alone = tensors[0].ndim == 2
-        attention, values, W_in, W_out, W_U, *plan, labels = (t.unsqueeze(0) if alone else t for t in tensors)
-        found = _evaluated(attention, values, W_in, W_out, W_U, Plan(*plan), labels, scale, norm, wanted)
+        stacked = [t.unsqueeze(0) if alone and t is not None else t for t in tensors]
+        attention, values, *weights, row, order, starts, labels = stacked
+        found = _evaluated(attention, values, weights, Plan(row, order, starts), labels, scale, norm, wanted)
         return tuple(t[0] if alone else t for t in found)
 
     @staticmethod
@@ -110,12 +112,13 @@ class _Evaluate(torch.autograd.Function):
                 "evaluate_readout has a gradient with respect to attention only: differentiate the model's logits instead"
             )
         (to_attention,) = ctx.saved_tensors
-        return None if grad is None else grad[..., None] * to_attention, *(None,) * 11
+        return None if grad is None else grad[..., None] * to_attention, *(None,) * 13
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
         *tensors, scale, norm, wanted = inputs
-        stacked = [_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
-        wanted = wanted or (torch.is_grad_enabled() and stacked[0].requires_grad)
+        stacked = [_batched_if_given(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
+        attention = stacked[0]
+        wanted = wanted or (torch.is_grad_enabled() and attention is not None and attention.requires_grad)
         out = _Evaluate.apply(*stacked, scale, norm, wanted)
         return out, (0,) * len(out)

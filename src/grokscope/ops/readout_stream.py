@@ -12,7 +12,7 @@ import torch
 
 from ..shapes import Float, Int
 from . import readout_batched
-from .lookup import _batched
+from .lookup import _batched_if_given
 from .normalise import Normalise
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ def mean_cross_entropy(
     labels: Int[Tensor, "... example"],
     scale: float,
     norm: Normalise | None,
+    b_in: Float[Tensor, "... hidden"] | None = None,
+    b_U: Float[Tensor, "... class"] | None = None,
 ) -> Float[Tensor, "..."]:
     """The mean cross-entropy of one run, or of each of several stacked runs; assumed to enter the objective with weight 1. With a
     norm, x may be overwritten."""
-    loss: Tensor = _Loss.apply(x, W_in, W_out, W_U, labels, scale, norm)[0]
+    loss: Tensor = _Loss.apply(x, W_in, W_out, W_U, b_in, b_U, labels, scale, norm)[0]
     return loss
 
 
@@ -42,28 +44,31 @@ def evaluate(
     labels: Int[Tensor, "example"],
     scale: float,
     norm: Normalise | None,
+    b_in: Float[Tensor, "hidden"] | None = None,
+    b_U: Float[Tensor, "class"] | None = None,
 ) -> tuple[Float[Tensor, "example"], Float[Tensor, "example"]]:
     """Cross-entropy of each answer, and 1 where it is correct. The first has a gradient on x only. With a norm, x may be
     overwritten."""
     wanted = torch.is_grad_enabled() and x.requires_grad
-    loss, correct, *_ = _Evaluate.apply(x, W_in, W_out, W_U, labels, scale, norm, wanted)
+    loss, correct, *_ = _Evaluate.apply(x, W_in, W_out, W_U, b_in, b_U, labels, scale, norm, wanted)
     return loss, correct
 
 
 def loss_and_gradients(
-    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None
-) -> tuple[Tensor, ...]:
-    """The loss of each of stacked runs and its gradients: x, W_in, W_out, W_U."""
-    if on_chip(x, W_U, norm):
+    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, b_in: Tensor | None, b_U: Tensor | None,
+    labels: Tensor, scale: float, norm: Normalise | None,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """The loss of each of stacked runs and its gradients: x, W_in, W_out, W_U, and of the biases that are given."""
+    if on_chip(x, W_U, b_in, b_U, norm):
         from .triton.readout import stream_loss as on_gpu
 
         return on_gpu(x, W_in, W_out, W_U, labels, scale)
-    return readout_batched.stream_loss(x, W_in, W_out, W_U, labels, scale, norm)
+    return readout_batched.stream_loss(x, W_in, W_out, W_U, labels, scale, norm, b_in, b_U)
 
 
-def on_chip(x: Tensor, W_U: Tensor, norm: Normalise | None) -> bool:
-    """Whether `ops/triton/readout.py` can compute this network: narrow, without a norm, with rounded products."""
-    if not x.is_cuda or norm is not None:
+def on_chip(x: Tensor, W_U: Tensor, b_in: Tensor | None, b_U: Tensor | None, norm: Normalise | None) -> bool:
+    """Whether `ops/triton/readout.py` can compute this network: narrow, without a norm and biases, with rounded products."""
+    if not x.is_cuda or norm is not None or b_in is not None or b_U is not None:
         return False
     bf16 = torch.is_autocast_enabled("cuda")
     if not bf16 and torch.get_float32_matmul_precision() == "highest":
@@ -78,12 +83,13 @@ class _Loss(torch.autograd.Function):
     def forward(*inputs: Any) -> Any:
         *tensors, scale, norm = inputs
         alone = tensors[0].ndim == 2
-        x, W_in, W_out, W_U, labels = (t.unsqueeze(0) if alone else t for t in tensors)
-        found = loss_and_gradients(x, W_in, W_out, W_U, labels, scale, norm)
+        stacked = (t.unsqueeze(0) if alone and t is not None else t for t in tensors)
+        found = loss_and_gradients(*stacked, scale, norm)  # type: ignore[misc]
         return tuple(t[0] if alone else t for t in found)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.given = [t is not None for t in inputs[:6]]
         ctx.mark_non_differentiable(*output[1:])
         ctx.save_for_backward(*output[1:])
         ctx.set_materialize_grads(False)
@@ -92,12 +98,15 @@ class _Loss(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor | None, *_: None) -> Any:
         if torch.is_grad_enabled():
             raise RuntimeError("mean_cross_entropy has no second derivative: differentiate the model's logits instead")
-        return (None,) * 7 if grad is None else (*ctx.saved_tensors, None, None, None)
+        if grad is None:
+            return (None,) * 9
+        gradients = iter(ctx.saved_tensors)
+        return *(next(gradients) if given else None for given in ctx.given), None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
         *tensors, scale, norm = inputs
-        stacked = [_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
+        stacked = [_batched_if_given(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
         out = _Loss.apply(*stacked, scale, norm)
         return out, (0,) * len(out)
 
@@ -107,13 +116,13 @@ class _Evaluate(torch.autograd.Function):
     def forward(*inputs: Any) -> Any:
         *tensors, scale, norm, wanted = inputs
         alone = tensors[0].ndim == 2
-        x, W_in, W_out, W_U, labels = (t.unsqueeze(0) if alone else t for t in tensors)
-        if on_chip(x, W_U, norm):
+        x, W_in, W_out, W_U, b_in, b_U, labels = (t.unsqueeze(0) if alone and t is not None else t for t in tensors)
+        if on_chip(x, W_U, b_in, b_U, norm):
             from .triton.readout import evaluate_stream as on_gpu
 
             found = on_gpu(x, W_in, W_out, W_U, labels, scale, wanted)
         else:
-            found = readout_batched.evaluate_stream(x, W_in, W_out, W_U, labels, scale, norm, wanted)
+            found = readout_batched.evaluate_stream(x, W_in, W_out, W_U, labels, scale, norm, wanted, b_in, b_U)
         return tuple(t[0] if alone else t for t in found)
 
     @staticmethod
@@ -129,11 +138,13 @@ class _Evaluate(torch.autograd.Function):
                 "evaluate has a gradient with respect to x only: differentiate the model's logits instead"
             )
         (to_x,) = ctx.saved_tensors
-        return None if grad is None else grad.to(to_x.dtype)[..., None] * to_x, *(None,) * 7
+        return None if grad is None else grad.to(to_x.dtype)[..., None] * to_x, *(None,) * 9
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
         *tensors, scale, norm, wanted = inputs
-        stacked = [_batched(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
-        out = _Evaluate.apply(*stacked, scale, norm, wanted or (torch.is_grad_enabled() and stacked[0].requires_grad))
+        stacked = [_batched_if_given(info.batch_size, t, dim) for t, dim in zip(tensors, in_dims, strict=False)]
+        x = stacked[0]
+        wanted = wanted or (torch.is_grad_enabled() and x is not None and x.requires_grad)
+        out = _Evaluate.apply(*stacked, scale, norm, wanted)
         return out, (0,) * len(out)

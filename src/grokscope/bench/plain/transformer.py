@@ -14,7 +14,7 @@ from ...models.parts.attention.softmax import Softmax
 from ...models.parts.mlp.gelu import GELU
 from ...models.parts.mlp.relu import ReLU
 from ...models.parts.norm.layer import LayerNorm
-from ...models.parts.norm.placement import PATHS
+from ...models.parts.norm.placement import PATHS, SITES, Site
 from ...models.parts.norm.rms import RMSNorm
 from ...models.parts.positions.learned import Learned
 from ...models.parts.positions.none import NoPositions
@@ -59,9 +59,8 @@ class PlainTransformer(PlainNetwork):
         out = model.d if model.readout.residual else shape.classes
         self.blocks = nn.ModuleList(Block(model, out) for _ in range(model.layers))
         for layer, block in enumerate(self.blocks):
-            for name, own in block.named_children():
-                if isinstance(own, nn.Linear):
-                    self.places[f"{NAMES[name]}.{layer}" if layer else NAMES[name]] = f"blocks.{layer}.{name}.weight"
+            for name in dict(block.named_parameters()):
+                self.places[f"{NAMES[name]}.{layer}" if layer else NAMES[name]] = f"blocks.{layer}.{name}"
         self.unembed: nn.Linear | None = None
         if model.readout.residual:
             self.unembed = nn.Linear(model.d, shape.classes, bias=False)
@@ -70,7 +69,7 @@ class PlainTransformer(PlainNetwork):
     @classmethod
     def supports(cls, model: Model) -> bool:
         known = all(type(getattr(model, part)) in kinds for part, kinds in PARTS.items())
-        return known and _without_biases(model) and super().supports(model)
+        return known and _sees_no_later(model) and super().supports(model)
 
     def forward(self, tokens: Tensor, frozen: Tensor | None = None) -> Output:
         x = self.embed(tokens)
@@ -83,8 +82,16 @@ class PlainTransformer(PlainNetwork):
         return Output(logits if self.every_position else logits[:, -1], *at_query)
 
 
-NAMES = {"query": "W_Q", "key": "W_K", "value": "W_V", "mix": "W_O", "read": "W_in", "write": "W_out"}
-"""The model's name of the matrix of each layer in a block."""
+_MATRICES = {"query": "W_Q", "key": "W_K", "value": "W_V", "mix": "W_O", "read": "W_in", "write": "W_out"}
+NAMES = {f"{layer}.weight": name for layer, name in _MATRICES.items()} | {
+    "read.bias": "b_in",
+    "write.bias": "b_out",
+    "norm_attention.weight": "gain_attention",
+    "norm_attention.bias": "bias_attention",
+    "norm_mlp.weight": "gain_mlp",
+    "norm_mlp.bias": "bias_mlp",
+}
+"""The model's name of each parameter of a block."""
 
 
 class Block(nn.Module):
@@ -95,22 +102,25 @@ class Block(nn.Module):
         self.heads, self.residual = model.heads, model.readout.residual
         self.query, self.key, self.value = (nn.Linear(model.d, model.d, bias=False) for _ in range(3))
         self.mix = nn.Linear(model.d, model.d, bias=False) if model.heads > 1 and self.residual else None
-        self.read, self.write = nn.Linear(model.d, model.d_mlp, bias=False), nn.Linear(model.d_mlp, out, bias=False)
+        self.read = nn.Linear(model.d, model.d_mlp, bias=model.mlp.bias)
+        self.write = nn.Linear(model.d_mlp, out, bias=model.mlp.bias)
         self.activation = nn.GELU() if isinstance(model.mlp, GELU) else nn.ReLU()
         self.dropout = nn.Dropout(model.dropout)
         self.temperature = model.attention.temperature if isinstance(model.attention, Softmax) else None
         self.rotary_base = model.positions.base if isinstance(model.positions, Rotary) else None
 
-        def norm(path: str) -> nn.Module:
+        def norm(site: Site) -> nn.Module:
             made: Any = NORMS[type(model.norm_kind)]
-            eps = model.norm_kind.epsilon
-            return made(model.d, eps=eps, elementwise_affine=False) if path in PATHS[model.norm] else nn.Identity()
+            how = {"eps": model.norm_kind.epsilon, "elementwise_affine": model.norm_kind.affine}
+            return made(model.d, **how) if PATHS[model.norm] & SITES[site] else nn.Identity()
 
-        self.norm_keys, self.norm_values, self.norm_mlp = norm("query-key"), norm("value"), norm("mlp")
+        self.norm_attention, self.norm_mlp = norm("attention"), norm("mlp")
+        self.of_keys, self.of_values = (path in PATHS[model.norm] for path in ("query-key", "value"))
 
     def forward(self, x: Tensor, frozen: Tensor | None) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
         """The stream behind the block (logits behind a minimal readout), and α, log α and ℓ [example head query position]."""
-        for_keys, for_values = self.norm_keys(x), self.norm_values(x)
+        normal = self.norm_attention(x)
+        for_keys, for_values = normal if self.of_keys else x, normal if self.of_values else x
         q, k, v = (
             layer(read).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for layer, read in ((self.query, for_keys), (self.key, for_keys), (self.value, for_values))
@@ -151,6 +161,6 @@ def rotated(x: Tensor, base: float) -> Tensor:
     return torch.cat([first * cos - second * sin, first * sin + second * cos], -1)
 
 
-def _without_biases(model: Any) -> bool:
-    """Its layers have no biases, its norms no gain, and no position sees a later one."""
-    return not (model.mlp.bias or model.norm_kind.affine or (model.scope == "full" and model.layers > 1))
+def _sees_no_later(model: Any) -> bool:
+    """Whether no position sees a later one, apart from the last layer, which is read at the last position."""
+    return not (model.scope == "full" and model.layers > 1)

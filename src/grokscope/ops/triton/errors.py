@@ -17,25 +17,28 @@ ROWS = 16
 """Examples per program."""
 
 
-def answer_errors_(logits: Tensor, labels: Tensor, classes: int, share: float, back: bool) -> tuple[Tensor, Tensor]:
+def answer_errors_(
+    logits: Tensor, labels: Tensor, classes: int, share: float, back: bool, plus: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Losses and correct answers in float32. With `back`, logits become share · (softmax − [class = label]).
 
     classes   the columns after them only fill the rows; they become 0
+    plus      [run class], added to the logits of every example of a run
     """
     losses, correct = (torch.empty(labels.shape, device=logits.device) for _ in range(2))
     examples, width = labels.numel(), logits.shape[-1]
     launch(
         _errors, (triton.cdiv(examples, ROWS),),
-        logits, labels.contiguous(), losses, correct, examples, classes, width, share,
-        BACK=back, ROWS=ROWS, COLUMNS=triton.next_power_of_2(width),
+        logits, labels.contiguous(), losses, correct, losses if plus is None else plus.contiguous(),
+        examples, labels.shape[-1], classes, width, share, PLUS=plus is not None, BACK=back, ROWS=ROWS, COLUMNS=triton.next_power_of_2(width),
     )  # fmt: skip
     return losses, correct
 
 
 @triton.jit
 def _errors(
-    logits, labels, losses, correct, examples, classes, width, share,
-    BACK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    logits, labels, losses, correct, plus, examples, of_run, classes, width, share,
+    PLUS: tl.constexpr, BACK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     n = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     k = tl.arange(0, COLUMNS)
@@ -43,6 +46,8 @@ def _errors(
     inside = alive[:, None] & (k < classes)[None, :]
     place = n[:, None] * width + k[None, :]
     answer = tl.load(logits + place, mask=inside, other=float("-inf")).to(tl.float32)
+    if PLUS:
+        answer += tl.load(plus + (n // of_run)[:, None] * classes + k[None, :], mask=inside, other=0.0)
     answer = tl.where(alive[:, None], answer, 0.0)
     label = tl.load(labels + n, mask=alive, other=0)
     is_label = k[None, :] == label[:, None]

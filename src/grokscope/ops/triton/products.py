@@ -25,31 +25,38 @@ TILES = {
 """Sizes of a tile and compile options, of products without and with a mask; measured on an H200 (d 128, 512 hidden units)."""
 
 
-def relu_product(a: Tensor, b: Tensor) -> Tensor:
-    """relu(a bᵀ) of each run; products of float32 are TF32.
+def relu_product(a: Tensor, b: Tensor, plus: Tensor | None = None) -> Tensor:
+    """relu(a bᵀ + plus) of each run; products of float32 are TF32.
 
-    a   [run row depth]
-    b   [run column depth]; a transposed bf16 matrix is read as it is, matrix units read float32 by rows only
+    a      [run row depth]
+    b      [run column depth]; a transposed bf16 matrix is read as it is, matrix units read float32 by rows only
+    plus   [run column], or nothing
     """
-    return _launch(a, b, None)
+    return _launch(a, b, None, plus, False)[0]
 
 
-def masked_product(a: Tensor, b: Tensor, of: Tensor) -> Tensor:
-    """a bᵀ of each run where `of` [run row column] is above 0, else 0."""
-    return _launch(a, b, of)
+def masked_product(a: Tensor, b: Tensor, of: Tensor, sums: bool = False) -> tuple[Tensor, Tensor | None]:
+    """a bᵀ of each run where `of` [run row column] is above 0, else 0; with `sums`, also its sums over the rows, in float32."""
+    out, parts = _launch(a, b, of, None, sums)
+    return out, None if parts is None else parts.sum(1)
 
 
-def _launch(a: Tensor, b: Tensor, of: Tensor | None) -> Tensor:
+def _launch(
+    a: Tensor, b: Tensor, of: Tensor | None, plus: Tensor | None, sums: bool
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """The product, and the sums over the rows of each tile [run tile column]."""
     a, b = a.contiguous(), b if _read_there(b) else b.contiguous()
     (runs, rows, depth), columns = a.shape, b.shape[1]
     out = torch.empty(runs, rows, columns, device=a.device, dtype=a.dtype)
     how = TILES[a.dtype, of is not None]
-    tiles = triton.cdiv(rows, how["ROWS"]) * triton.cdiv(columns, how["COLUMNS"])
-    mask = out if of is None else of
+    down, across = triton.cdiv(rows, how["ROWS"]), triton.cdiv(columns, how["COLUMNS"])
+    parts = torch.empty(runs, down, columns, device=a.device) if sums else None
     launch(
-        _product, (runs * tiles,), a, b, mask, out, rows, columns, depth, *b.stride(), MASK=of is not None, **how
+        _product, (runs * down * across,),
+        a, b, out if of is None else of, out if plus is None else plus.contiguous(), out, out if parts is None else parts,
+        rows, columns, depth, *b.stride(), MASK=of is not None, PLUS=plus is not None, SUMS=sums, **how,
     )  # fmt: skip
-    return out
+    return out, parts
 
 
 def _read_there(b: Tensor) -> bool:
@@ -62,8 +69,8 @@ def _read_there(b: Tensor) -> bool:
 
 @triton.jit
 def _product(
-    a_in, b_in, of, out, rows, columns, depth, b_run, b_column, b_depth,
-    MASK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
+    a_in, b_in, of, plus, out, sums, rows, columns, depth, b_run, b_column, b_depth,
+    MASK: tl.constexpr, PLUS: tl.constexpr, SUMS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     across = tl.cdiv(columns, COLUMNS)
     tiles = tl.cdiv(rows, ROWS) * across
@@ -82,8 +89,13 @@ def _product(
         total = tl.dot(own, tl.trans(other), total, input_precision="tf32")
     inside = (n < rows)[:, None] & (m < columns)[None, :]
     place = run * rows * columns + n[:, None] * columns + m[None, :]
+    if PLUS:
+        total += tl.load(plus + run * columns + m, mask=m < columns, other=0.0).to(tl.float32)[None, :]
     if MASK:  # noqa: SIM108  decided when it is compiled
         total = tl.where(tl.load(of + place, mask=inside, other=0.0) > 0, total, 0.0)
     else:
         total = tl.maximum(total, 0.0)
     tl.store(out + place, total.to(out.dtype.element_ty), mask=inside)
+    if SUMS:
+        part = run * tl.cdiv(rows, ROWS) + tile // across
+        tl.store(sums + part * columns + m, tl.sum(total, 0), mask=m < columns)

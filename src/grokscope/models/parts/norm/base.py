@@ -54,7 +54,10 @@ class Norm(Part):
 
     def at(self, site: Site, x: Float[Tensor, "... d"], weights: dict[str, Tensor]) -> Float[Tensor, "... d"]:
         """g ⊙ N(x) + b with the gain and the bias of that norm, or N(x)."""
-        normal = self(x)
+        return self.scaled(site, self(x), weights)
+
+    def scaled(self, site: Site, normal: Float[Tensor, "... d"], weights: dict[str, Tensor]) -> Float[Tensor, "... d"]:
+        """g ⊙ N(x) + b, given N(x)."""
         if not self.affine:
             return normal
         scaled = weights[f"gain_{site}"] * normal
