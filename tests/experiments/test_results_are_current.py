@@ -21,6 +21,7 @@ from grokscope.experiments.check_pages import disagreements
 from grokscope.experiments.collect import STORED
 from grokscope.experiments.drawing import drawn_pictures, stored_metrics
 from grokscope.experiments.frozen import COMMIT, LIST, RULES, frozen_at, git, is_ancestor, rule_hashes
+from grokscope.experiments.joining import EARLIER
 from grokscope.experiments.ledger import fits, load_ledger, rulings
 from grokscope.experiments.pending import missing, outstanding
 from grokscope.forecast.data import POOL
@@ -104,14 +105,15 @@ def _same(stored, value):
 def test_the_rules_are_older_than_their_results(name):
     """The commit that the runs were made at already lists the hashes that the results store."""
     about = load_results(RESULTS, name, "full").about
-    commit = about.get(COMMIT, "")
     if git("rev-parse", "HEAD") is None:
         pytest.skip("no git folder")
-    assert commit, "the results do not name the commit that they were run at"
-    assert is_ancestor(commit), f"commit {commit} is not part of this history"
-    frozen = frozen_at(commit)
-    assert frozen is not None, f"commit {commit} lists no rules"
-    assert {f"{name}/{claim}": own for claim, own in about[RULES].items()}.items() <= frozen.items()
+    for part in (about, *about.get(EARLIER, [])):
+        commit = part.get(COMMIT, "")
+        assert commit, "the results do not name the commit that they were run at"
+        assert is_ancestor(commit), f"commit {commit} is not part of this history"
+        frozen = frozen_at(commit)
+        assert frozen is not None, f"commit {commit} lists no rules"
+        assert {f"{name}/{claim}": own for claim, own in about[RULES].items()}.items() <= frozen.items()
 
 
 def test_the_gallery_is_small():

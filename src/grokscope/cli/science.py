@@ -65,6 +65,12 @@ def reproduce(
     device: Device = "auto",
     lanes: Lanes = None,
     again: Again = False,
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--add", help="Keep the stored results of runs that are still asked for, and train the others only."
+        ),
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -85,12 +91,15 @@ def reproduce(
 
     from ..experiments.collect import training_totals
     from ..experiments.drawing import draw
+    from ..experiments.joining import still_asked
     from ..experiments.ledger import rulings
     from ..fleet import TrainingStats
     from ..launch.submit import precision_on
     from ..store.results import load_results, save_results
     from .session import print_stats
 
+    if add and again:
+        raise ConfigError("--add", "keeps what is stored, and --again deletes it; give one of them")
     scale: Scale = "full" if full else "quick"
     chosen = list(all_experiments().values()) if every else matching_experiments(names or [])
     chosen = _prepared(chosen, results, scale, skip=every)
@@ -102,12 +111,15 @@ def reproduce(
     if every:
         chosen = [experiment for experiment in chosen if _has_data(experiment, asked)]
         asked = {experiment.name: asked[experiment.name] for experiment in chosen}
-    everything = [one for some in asked.values() for one in some]
+    earlier = {one.name: found for one in chosen if add and (found := _kept_results(one, results, scale))}
+    todo = {name: still_asked(earlier[name], own) if name in earlier else own for name, own in asked.items()}
+    everything = [one for some in todo.values() for one in some]
     begin, before = time.perf_counter(), 0 if again else _steps(everything, runs)
     spent_on = TrainingStats()
     collector = Collector(scale, runs, results)
     # some experiments time steps, or train searches, on a device that should do nothing else
-    beside = {} if again else {one.name: asked[one.name] for one in chosen if not one.needs_device}
+    alone = [one for one in chosen if not one.needs_device and one.name not in earlier]
+    beside = {} if again else {one.name: asked[one.name] for one in alone}
     with collector.watching(beside):
         stored = train_arms(everything, place, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
@@ -115,15 +127,16 @@ def reproduce(
     for experiment in chosen:
         kept = load_results(results, experiment.name, scale) if collector.has(experiment.name) else None
         if kept is None:
-            kept = collect_arms(experiment, scale, asked[experiment.name], stored, device)
+            own = asked[experiment.name]
+            kept = collect_arms(experiment, scale, own, stored, device, earlier.get(experiment.name))
             if kept is None:
                 print(f"{experiment.name}: no run could be trained", file=sys.stderr)
                 continue
             drawn.append((experiment, kept, save_results(results, kept)))
         finished.append(kept)
-        rows += (own := rulings(experiment, kept))
+        rows += (ruled := rulings(experiment, kept))
         if not as_json:
-            print_rows(own)
+            print_rows(ruled)
     if as_json:
         print(to_json(rows), flush=True)
     failures = draw(drawn).failures  # after the verdicts: a picture that fails must not hide them
@@ -159,6 +172,23 @@ def _prepared(chosen: Sequence[Experiment], results: Path, scale: Scale, skip: b
                 raise
             print(f"skipped {error}", file=sys.stderr)
     return found
+
+
+def _kept_results(experiment: Experiment, results: Path, scale: Scale) -> Stored | None:
+    """Stored results that further runs can be added to; prints why not where there are others."""
+    from ..experiments.joining import why_not
+    from ..store.results import load_results
+
+    stored = load_results(results, experiment.name, scale)
+    if stored is None:
+        return None
+    if reason := why_not(experiment, stored):
+        print(
+            f"{experiment.name}: all runs are trained, nothing is added to the stored results: {reason}",
+            file=sys.stderr,
+        )
+        return None
+    return stored
 
 
 def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
@@ -223,16 +253,30 @@ def _steps(asked: Asked, runs: Path) -> int:
 
 
 def collect_arms(
-    experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo], device: str
+    experiment: Experiment,
+    scale: Scale,
+    asked: Asked,
+    stored: dict[str, RunInfo],
+    device: str,
+    earlier: Stored | None = None,
 ) -> Stored | None:
-    """The results of one experiment; None if none of its runs could be trained."""
+    """The results of one experiment; None if none of its runs could be trained.
+
+    earlier   results whose runs are not trained again
+    """
+    from ..experiments.joining import joined
+
     own = [(arm, stored[config.id]) for arm, config in asked if config.id in stored]
-    if not own:
+    if not own and earlier is None:
         return None
-    kept = collected(experiment, scale, [arm for arm, _ in asked], own, cores())
+    kept = collected(experiment, scale, [arm for arm, _ in asked], own, cores()) if own else None
+    if earlier is not None:
+        kept = joined(earlier, kept, asked)
+    assert kept is not None
     if experiment.priced:
-        trained = [(arm, config) for arm, config in asked if config.id in stored]
-        kept = kept._replace(runs=_price(kept.runs, trained, device, PRICING[scale]))
+        trained = set(kept.runs["run"])
+        timed = [(arm, config) for arm, config in asked if config.id in trained]
+        kept = kept._replace(runs=_price(kept.runs, timed, device, PRICING[scale]))
     if experiment.counted:
         kept = kept._replace(runs=_count(kept.runs, asked))
     return kept

@@ -70,7 +70,7 @@ def run_rows(
     keep = [
         name for name in table if "." not in name or {str(value) for value in table[name]} != {str(usual.get(name))}
     ]
-    return _plain(table[keep]), pd.concat(thinned, ignore_index=True)
+    return plain_columns(table[keep]), pd.concat(thinned, ignore_index=True)
 
 
 def _paid(run: RunInfo, metrics: pd.DataFrame) -> dict[str, float]:
@@ -234,7 +234,7 @@ def _known(value: Any) -> float | None:
     return None if pd.isna(value) else float(value)
 
 
-def _plain(table: pd.DataFrame) -> pd.DataFrame:
+def plain_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Columns that Parquet can hold: mixed ones and lists become words."""
     for name in table:
         if table[name].dtype != object:

@@ -1,0 +1,105 @@
+"""Stored results and runs that they do not have yet, together: seeds or horizons that an experiment got later.
+
+A stored run stays if the experiment still asks for it, by its id; others are trained. Results that were made in parts name the
+commit and the number of runs of each part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..config import RunConfig
+from ..config.references import origins
+from ..errors import ConfigError
+from ..settings import flatten
+from . import diverged
+from .clocks import CLOCKS, THRESHOLDS, column_of
+from .collect import plain_columns, training_totals
+from .frozen import COMMIT, RULES, rule_hashes
+
+if TYPE_CHECKING:
+    from ..store.results import Results
+    from .base import Experiment
+
+    Asked = Sequence[tuple[str, RunConfig]]
+
+EARLIER = "earlier"
+"""Entry of about.json: the earlier parts of results that were made in several, with their commits and numbers of runs."""
+MEASURED_ALIKE = ("seconds_per_epoch", "flops_per_epoch")
+"""Columns that belong to an arm and are found anew for all of them."""
+
+
+def why_not(experiment: Experiment, stored: Results) -> str:
+    """Why further runs cannot be added to stored results; empty if they can."""
+    if stored.about.get(RULES) != rule_hashes(experiment):
+        return "their rules are not the ones of now"
+    if experiment.probes:
+        return "they have probes, which need the checkpoints of all runs"
+    clocks = [
+        column_of(clock, threshold, split)
+        for clock in CLOCKS
+        for threshold in (*THRESHOLDS, *experiment.thresholds)
+        for split in ("test", "train")
+    ]
+    if missing := [name for name in (*clocks, *experiment.collected) if name not in stored.runs]:
+        return f"they have no column {missing[0]}"
+    return ""
+
+
+def still_asked(stored: Results, asked: Asked) -> list[tuple[str, RunConfig]]:
+    """The runs that are not among the stored ones, and those that they start from."""
+    known = set(stored.runs["run"])
+    by_id = {config.id: config for _, config in asked}
+    wanted: set[str] = set()
+
+    def want(id: str) -> None:
+        if id in by_id and id not in wanted:
+            wanted.add(id)
+            for origin in origins(by_id[id]):
+                want(origin)
+
+    for id in by_id:
+        if id not in known:
+            want(id)
+    return [(arm, config) for arm, config in asked if config.id in wanted]
+
+
+def joined(stored: Results, new: Results | None, asked: Asked) -> Results:
+    """Both in one, without stored runs that are no longer asked for. A run that both have is the stored one."""
+    arm_of = {config.id: arm for arm, config in asked}
+    old = stored.runs[stored.runs["run"].isin(arm_of)].drop(columns=list(MEASURED_ALIKE), errors="ignore")
+    parts, curves = [old], [stored.curves[stored.curves["run"].isin(old["run"])]]
+    if new is not None:
+        fresh = new.runs[~new.runs["run"].isin(old["run"])]
+        parts.append(fresh)
+        curves.append(new.curves[new.curves["run"].isin(fresh["run"])])
+    runs = _together(parts)
+    runs["arm"] = runs["run"].map(arm_of)
+    order = {id: at for at, id in enumerate(arm_of)}
+    runs = runs.sort_values("run", key=lambda ids: ids.map(order), ignore_index=True)
+    about = dict(stored.about if new is None else new.about)
+    about.pop(diverged.NOT_TRAINED, None)
+    lost = [arm for arm in dict.fromkeys(arm_of.values()) if arm not in set(runs["arm"])]
+    part = {name: stored.about.get(name, "") for name in (COMMIT, "version", "device")}
+    earlier = [*stored.about.get(EARLIER, []), {**part, "runs": len(old)}] if new is not None else []
+    about |= training_totals(runs) | ({EARLIER: earlier} if earlier else {})
+    about |= {diverged.NOT_TRAINED: lost} if lost else {}
+    return stored._replace(about=about, runs=runs, curves=pd.concat(curves, ignore_index=True))
+
+
+def _together(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One table: a setting that one part leaves out has its default there."""
+    usual: dict[str, Any] = flatten(RunConfig().to_dict())
+    measured = [{name for name in part if "." not in name} for part in parts if len(part)]
+    if differ := sorted(set.union(*measured) - set.intersection(*measured)):
+        raise ConfigError("--add", f"column {differ[0]} is in one part of the results alone; run again without it")
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    whole = [
+        part.assign(**{name: [usual.get(name)] * len(part) for name in names if name not in part and "." in name})
+        for part in parts
+        if len(part)
+    ]
+    return plain_columns(pd.concat(whole, ignore_index=True))
