@@ -57,6 +57,15 @@ def test_what_only_watches_or_stops_a_run_is_no_part_of_its_id():
     assert not {"log", "stop", "epochs"} & set(watched.identity())
 
 
+def test_a_run_with_another_last_epoch_is_the_same_run_unless_something_depends_on_it():
+    config = RunConfig(seed=3)
+    later = config.until(77)
+    assert later == replace(config, epochs=77)
+    assert later.id == replace(config, epochs=77).id == config.id
+    exact = replace(config, exact=True)
+    assert exact.until(77).id == replace(exact, epochs=77).id != exact.id
+
+
 def test_of_an_exact_run_everything_is_part_of_its_id():
     exact = RunConfig(exact=True)
     others = (

@@ -186,6 +186,24 @@ def test_other_errors_of_a_step_are_passed_on():
         torch.rand(2, 3, generator=torch.Generator()) @ torch.rand(2, 3, generator=torch.Generator())
 
 
+@pytest.mark.parametrize("generator", [np.random.MT19937(0), np.random.PCG64(0)])
+def test_a_draw_from_any_global_generator_of_numpy_is_seen(generator):
+    usual = np.random.get_bit_generator()
+    try:
+        np.random.set_bit_generator(generator)
+        before = global_states()
+        check_global_states(before)
+        np.random.random()
+        with pytest.raises(ConfigError, match="the global generator of NumPy"):
+            check_global_states(before)
+        for _ in range(700):  # past the words of one state
+            before = global_states()
+            np.random.random()
+            assert global_states()["NumPy"] != before["NumPy"]
+    finally:
+        np.random.set_bit_generator(usual)
+
+
 def test_training_moves_no_global_generator(tiny):
     before = global_states()
     program = Program(tiny, 1, CPU)

@@ -54,11 +54,12 @@ def test_data_that_were_written_to_are_copied_again(candidates):
     assert not program.train["labels"][0].eq(3).all()
 
 
-def test_several_lanes_leave_as_each_would_alone(candidates, tiny):
+@pytest.mark.parametrize("stay", [False, True])
+def test_several_lanes_leave_as_each_would_alone(candidates, tiny, stay):
     program = filled(candidates[0], replace(candidates[1], ticket=Random(rate=0.5)), candidates[2])
     for _ in range(3):
         program.train_epoch()
-    together = program.unload_each([2, 1])
+    together = program.unload_each([2, 1], stay)
     for own, lane in zip(together, (2, 1), strict=True):
         alone = program.unload(lane)
         assert own.keys() == alone.keys()

@@ -1,5 +1,6 @@
 """Runs that are trained in memory: the same numbers, and the same folder once they are stored."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 from grokscope.config import Log, Stop
 from grokscope.errors import StoreError
 from grokscope.fleet import TrainingStats
+from grokscope.launch import local
 from grokscope.launch.local import train_all, train_in_memory
 from grokscope.launch.memory import MemoryRun
 from grokscope.launch.precision import resolved
@@ -101,3 +103,28 @@ def test_a_run_that_is_released_keeps_what_was_measured(configs):
     assert run.nbytes > 0
     run.release()
     assert run.nbytes == 0 and run.finished and run.epoch == 12 and len(run.rows) == 4
+
+
+def test_a_run_that_was_released_before_it_was_opened_begins_again(configs):
+    """A search that has no memory left gives up candidates, also those that wait for the next rung."""
+    whole, released = MemoryRun(configs[0]), MemoryRun(replace(configs[0], epochs=7))
+    train_in_memory([whole], device="cpu")
+    train_in_memory([released], device="cpu")
+    released.release()
+    released.config = configs[0]
+    train_in_memory([released], device="cpu")
+    assert released.finished and released.epoch == 12
+    assert [row["test_loss"] for row in released.rows] == [row["test_loss"] for row in whole.rows]
+    wanted = whole.saves[-1]["tensors"]
+    assert all(tensor.equal(wanted[name]) for name, tensor in released.saves[-1]["tensors"].items())
+
+
+@pytest.mark.parametrize(("there", "stays"), [(0, True), (3, False)])
+def test_checkpoints_stay_on_a_gpu_while_they_are_few(configs, monkeypatch, there, stays):
+    """So many checkpoints of these runs are there already; four fit into the fraction of its memory."""
+    size = local.checkpoint_bytes(configs[0])
+    assert size == 4 * 3 * sum(math.prod(p.shape) for p in configs[0].model.parameters(configs[0].task.shape).values())
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: there * size)
+    free = math.ceil(4 * size / local.STAYING) - there * size
+    assert local._stay(configs, torch.device("cuda"), free) is stays
+    assert not local._stay(configs, torch.device("cpu"), free)

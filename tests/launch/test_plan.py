@@ -1,5 +1,6 @@
 """How many workers and lanes are chosen: by cores, free memory, the runs' shapes, and who else is on the device."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -41,7 +42,7 @@ def test_what_makes_a_lane_larger():
 
 @pytest.mark.parametrize(
     ("free", "runs", "workers", "expected"),
-    [(1000 * GB, 1000, 1, 512), (1000 * GB, 40, 3, 20), (1000 * GB, 5, 3, 16), (0, 5, 1, 1)],
+    [(1000 * GB, 512, 1, 512), (1000 * GB, 1000, 1, 500), (1000 * GB, 40, 3, 20), (1000 * GB, 5, 3, 16), (0, 5, 1, 1)],
 )
 def test_lanes(free, runs, workers, expected):
     assert fitting_lanes(RunConfig(), runs, free, workers) == expected
@@ -83,8 +84,16 @@ def test_many_runs_of_one_signature_have_two_fleets_on_a_gpu(tiny):
 def test_lanes_go_by_free_memory_and_are_shared_between_workers():
     config = RunConfig(task=Modular(p=31))
     free = 100 * lane_bytes(config)
-    assert fitting_lanes(config, 400, free, 1) == 70
-    assert fitting_lanes(config, 400, free, 2) == 35
+    assert fitting_lanes(config, 70, free, 1) == 70
+    assert fitting_lanes(config, 70, free, 2) == 35
+
+
+def test_lanes_that_are_filled_several_times_are_filled_evenly():
+    config = RunConfig(task=Modular(p=31))
+    free = math.ceil(365 * 2 / 0.7) * lane_bytes(config)  # 365 lanes for each of two fleets
+    assert fitting_lanes(config, 730, free, 2) == 365
+    assert fitting_lanes(config, 731, free, 2) == 183, "twice in each fleet"
+    assert fitting_lanes(config, 2016, free, 2) == 336, "three times in each"
 
 
 def test_this_machine_has_memory():

@@ -1,19 +1,22 @@
 """Candidates in memory: the race takes the same course as with stored runs, and continues after it was killed anywhere."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
 
 from grokscope.config import Log, Stop
+from grokscope.launch import local
 from grokscope.launch.local import train_all, train_in_memory
 from grokscope.priors.kl import KL
+from grokscope.run import StoredRun
 from grokscope.searching import SearchSettings, race
 from grokscope.searching.api import search, search_together
 from grokscope.searching.candidates import Standing
 from grokscope.searching.kept import Kept
 from grokscope.searching.picture import losses_of
 from grokscope.searching.schedules.halving import Halving
-from grokscope.searching.training import Trainer
+from grokscope.searching.training import Trainer, quiet_rungs
 from grokscope.store import list_runs, read_metrics
 from grokscope.store.tournaments import load_tournament
 from grokscope.tasks.modular import Modular
@@ -192,3 +195,24 @@ def test_searches_of_several_seeds_are_those_made_alone(config, tmp_path):
     alone = [raced(one, tmp_path / "alone")[0] for one in configs]
     found = search_together([(one, QUICK) for one in configs], runs=tmp_path / "together", device="cpu")
     assert [one.to_dict() for one in found] == [one.to_dict() for one in alone]
+
+
+def test_fewer_lanes_at_a_later_rung_are_not_mentioned(config, tmp_path, monkeypatch, capsys):
+    lanes = itertools.count(2)
+    monkeypatch.setattr(local, "numerics", lambda device, count: {"lanes": next(lanes)})
+    found = search(config, settings=QUICK, runs=tmp_path, device="cpu")
+    assert found.status == "finished" and capsys.readouterr().err == ""
+    run = StoredRun.find(tmp_path, found.summary["run"])
+    assert run.info.manifest["continued"], "but stored"
+    train_all([replace(run.config, epochs=14)], runs=tmp_path, device="cpu")
+    assert "continued with lanes" in capsys.readouterr().err
+
+
+def test_other_changes_between_rungs_are_mentioned(capsys):
+    shown = (
+        "run a: continued with gpu B instead of gpu A; …",
+        "run a: continued with lanes 7 instead of 31, gpu B instead of A; …",
+    )
+    for line in (*shown, "6 runs (a, b, …): continued with lanes 7 instead of 31; the bits may differ"):
+        quiet_rungs(line)
+    assert capsys.readouterr().err.splitlines() == list(shown)

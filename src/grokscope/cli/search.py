@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..garbage import spared_objects
+from ..garbage import no_collection, spared_objects
 from .app import Device, Json, Lanes, Quiet, Runs, Sets, app, parse_sets
 from .place import On, parse_place
 from .printing import to_json
@@ -64,13 +64,15 @@ def search(
 
         grokscope search my.toml --k 2 --budget 20000 --set search.schedule=racing --set search.family=classes
     """
-    from ..config import nested
-    from ..config.files import read_config
     from ..errors import ConfigError
-    from ..fleet import TrainingStats
-    from ..launch.submit import with_precision
-    from ..searching.api import search as race
-    from ..searching.page import write_page
+
+    with no_collection():
+        from ..config import nested
+        from ..config.files import read_config
+        from ..fleet import TrainingStats
+        from ..launch.submit import with_precision
+        from ..searching.api import search as race
+        from ..searching.page import write_page
 
     if budget is not None and budget < 1:
         raise ConfigError("--budget", f"{budget} is below 1")
@@ -100,7 +102,8 @@ def search(
     if tournament.status != "finished":
         print(f"{_stopped(tournament.to_dict())} To continue: {command_line()}", file=sys.stderr)
         raise typer.Exit(130)
-    page = write_page(tournament, runs, command_line())
+    with no_collection():
+        page = write_page(tournament, runs, command_line())
     if as_json:
         print(to_json({**tournament.to_dict(), "page": str(page)}))
     else:

@@ -103,21 +103,22 @@ def stage_trainer(
     """A function that trains candidates to the next stage of a search or a race, given with their names; with a live display, if
     `show`.
 
-    held_out   whether it shows validation examples instead of test examples
+    held_out   whether they are candidates of a search, of which validation examples are shown instead of test examples
     """
     from ..launch.submit import train_all
-    from ..searching.training import quiet_stages
+    from ..searching.training import quiet_rungs, quiet_stages
     from .progress import Display
 
     how: dict[str, Any] = {"on": place, "runs": runs, "device": device, "lanes": lanes, "stats": stats}
+    how["notify"] = quiet_rungs if held_out else quiet_stages
 
     def train(configs: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
         if not show or not place.in_process(device):
-            trained = train_all(configs, notify=quiet_stages, quiet=not show, **how)
+            trained = train_all(configs, quiet=not show, **how)
             _exit_if_detached(place, runs, configs)
             return trained
         with Display(configs, names, held_out=held_out) as display:
-            return train_all(configs, progress=display, notify=quiet_stages, **how)
+            return train_all(configs, progress=display, **how)
 
     return train
 

@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -232,6 +232,13 @@ class RunConfig(Settings):
         if plain["precision"] == "auto":
             plain["precision"] = "float32"  # as on a CPU; on a GPU it is chosen before the run has an id
         return {name: value for name, value in plain.items() if name not in SEEDS or value != self.seed}
+
+    def until(self, epochs: int) -> RunConfig:
+        """The same run with another last epoch."""
+        other = replace(self, epochs=epochs)
+        if not (self.exact or self.depends_on_epochs):
+            vars(other)["id"] = self.id  # a search asks for it at every rung
+        return other
 
     @functools.cached_property  # asked for many times when 100,000 runs are planned
     def id(self) -> str:

@@ -52,6 +52,7 @@ class Fleet:
         filling: AbstractContextManager[object] | None = None,
         shares: bool = False,
         fit_only: bool = False,
+        stay: bool = False,
     ):
         self.waiting = jobs if isinstance(jobs, deque) else deque(jobs)
         """Queue of jobs; several fleets may share it."""
@@ -75,6 +76,8 @@ class Fleet:
         have one."""
         self.fit_only = fit_only
         """Whether loss and accuracy are all that is measured."""
+        self.stay = stay
+        """Whether sinks get the tensors of finished runs on the device."""
         self.prefetched: deque[tuple[Job, Future[PreparedRun]]] = deque()
         """Runs that are being opened."""
         self.unsaved: list[Lane] = []
@@ -180,7 +183,7 @@ class Fleet:
             lane.unseen.append(row)
             lane.next_due = min(lane.job.config.log.next_after(lane.epoch), lane.job.config.epochs)
         ending = [place for place, lane in due if lane.status != "running"]
-        states = dict(zip(ending, self.program.unload_each(ending), strict=True)) if ending else {}
+        states = dict(zip(ending, self.program.unload_each(ending, self.stay), strict=True)) if ending else {}
         for place, lane in due:
             if place in states:
                 self._save(place, lane, lane.status, tensors=states.pop(place))
@@ -223,7 +226,8 @@ class Fleet:
                 lane.saved = lane.epoch
                 lane.stop_rule.held_since, lane.seconds = metadata["held_since"], metadata["seconds"]
                 lane.next_due = min(job.config.log.next_after(lane.epoch), job.config.epochs)
-            if not self.stats.lane_steps and any(other.phase != lane.phase for other in self._active()):
+            other = next((one for one in self.lanes if one is not None), None)  # all have the same phase
+            if not self.stats.lane_steps and other is not None and other.phase != lane.phase:
                 # next to runs that stopped between evaluations, its evaluations would never coincide with theirs
                 self.prefetched.appendleft((job, prepared))
                 return False

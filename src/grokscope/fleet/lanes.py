@@ -191,11 +191,16 @@ class Lanes:
         """A copy of the state that a lane needs to continue: weights, optimizer and filter state, step counter, mask."""
         return self.unload_each([lane])[0]
 
-    def unload_each(self, lanes: Sequence[int]) -> list[dict[str, Tensor]]:
-        """`unload` of several lanes, which cross to the host together. There each has memory of its own, which is freed with it."""
+    def unload_each(self, lanes: Sequence[int], stay: bool = False) -> list[dict[str, Tensor]]:
+        """`unload` of several lanes, which cross to the host together. There each has memory of its own, which is freed with it.
+
+        stay   leave them on the device, where other streams may read them
+        """
         keep = torch.tensor(lanes, device=self.device)
 
         def here(stacked: Tensor) -> list[Tensor]:
+            if stay:
+                return [stacked[lane].clone() for lane in lanes]
             rows = stacked[keep].cpu()
             return list(rows) if len(lanes) == 1 else [row.clone() for row in rows]
 
@@ -214,6 +219,8 @@ class Lanes:
                 own = self.layout.cut(masks[place])
                 tensors |= {f"mask/{name}": mask for name, mask in own.items() if not mask.all()}
             found.append(tensors)
+        if stay and self.device.type == "cuda":
+            torch.cuda.current_stream(self.device).synchronize()
         return found
 
     def copy_lanes(self, other: Lanes, lanes: list[int]) -> None:

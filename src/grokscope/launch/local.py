@@ -32,7 +32,7 @@ from ..trackers import check_trackers
 from .continued import change_of_numerics
 from .interrupt import graceful_interrupt
 from .memory import MemoryRun
-from .plan import USABLE, check_fits, fitting_lanes, lane_bytes, pack, plan_workers
+from .plan import USABLE, check_fits, checkpoint_bytes, fitting_lanes, lane_bytes, pack, plan_workers
 from .precision import resolved
 from .preload import preload
 from .progress import GuardedProgress
@@ -110,7 +110,9 @@ def train_all(
     failures: list[tuple[Job, Exception]] = []
     told: set[str] = set()
     while left:
-        busy = _train_rest(left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures, tracked)
+        busy = _train_rest(
+            left, runs, place, lanes, progress, save_every, stats or TrainingStats(), failures, tracked, notify
+        )
         waited = {config.id: config for config in wait_for(busy, runs, told)}
         left = [wanted[id] for id in remaining(waited, runs, notify)]
     if failures:
@@ -169,10 +171,23 @@ def train_in_memory(
 
     failures: list[tuple[Job, Exception]] = []
     # what is not stored is saved at the end only
-    own = stats or TrainingStats()
-    _train_jobs(configs, job, place, lanes, progress, math.inf, own, failures, fit_only=fit_only, free=free)
+    own, stay = stats or TrainingStats(), _stay(configs, place, free)
+    _train_jobs(configs, job, place, lanes, progress, math.inf, own, failures, fit_only=fit_only, stay=stay, free=free)
     if failures:
         raise StoreError(_failed(failures, len(runs))) from failures[0][1]
+
+
+STAYING = 0.05
+"""Fraction of a GPU's memory for the checkpoints of runs in memory: they are not copied to the host, and back to be continued."""
+
+
+def _stay(configs: Sequence[RunConfig], device: torch.device, free: int) -> bool:
+    """Whether the checkpoints of runs in memory stay on the GPU, beside those that are there already."""
+    if device.type != "cuda":
+        return False
+    there = torch.cuda.memory_allocated(device)
+    more = sum(len(group) * checkpoint_bytes(group[0]) for group in pack((config, config) for config in configs))
+    return there + more <= STAYING * (free + there)
 
 
 def _train_rest(
@@ -185,6 +200,7 @@ def _train_rest(
     stats: TrainingStats,
     failures: list[tuple[Job, Exception]],
     track: Sequence[Any],
+    notify: Callable[[str], None],
 ) -> list[RunConfig]:
     """Train stored runs; returns those that other processes train, or an empty list if training is interrupted."""
     notes: Notes = {}
@@ -195,7 +211,9 @@ def _train_rest(
                 notes.setdefault(change, []).append(config.id)
         return _job(config, runs, device, now, track)
 
-    return _train_jobs(configs, job, device, lanes, progress, save_every, stats, failures, notes)
+    return _train_jobs(
+        configs, job, device, lanes, progress, save_every, stats, failures, lambda: print_notes(notes, notify)
+    )
 
 
 Numerics = Callable[[], dict[str, Any]]
@@ -211,14 +229,15 @@ def _train_jobs(
     save_every: float,
     stats: TrainingStats,
     failures: list[tuple[Job, Exception]],
-    notes: Notes | None = None,
+    opened: Callable[[], None] = lambda: None,
     fit_only: bool = False,
+    stay: bool = False,
     free: int | None = None,
 ) -> list[RunConfig]:
     """Train these runs, each a job; returns those that other processes train, or an empty list if training is interrupted.
 
-    notes   filled as jobs are made; printed before training
-    free    free memory in bytes, if it was looked up before
+    opened   called when all jobs are made, before training
+    free     free memory in bytes, if it was looked up before
     """
     try_early(device)
     cores, free = usable_cores(), free_memory(device) if free is None else free
@@ -226,13 +245,13 @@ def _train_jobs(
     if device.type == "cpu":
         if lanes is None:
             workers = max(1, min(workers, int(USABLE * free / max(lane_bytes(config) for config in configs))))
-        groups = [_group(configs, 1, device, job, fit_only)]
+        groups = [_group(configs, 1, device, job, fit_only, stay)]
     else:
         groups = [
-            _group(group, lanes or fitting_lanes(group[0], len(group), free, workers), device, job, fit_only)
+            _group(group, lanes or fitting_lanes(group[0], len(group), free, workers), device, job, fit_only, stay)
             for group in pack((config, config) for config in configs)
         ]
-    print_notes(notes or {})
+    opened()
     preload()
     begin = time.monotonic()
     with graceful_interrupt() as interrupted:
@@ -261,8 +280,9 @@ def _group(
     device: torch.device,
     job: Callable[[RunConfig, Numerics], Job],
     fit_only: bool = False,
+    stay: bool = False,
 ) -> Group:
-    group = Group(waiting=deque(), lanes=lanes, fit_only=fit_only)
+    group = Group(waiting=deque(), lanes=lanes, fit_only=fit_only, stay=stay)
 
     def now() -> dict[str, Any]:
         return numerics(device, min(group.lanes, len(configs)))

@@ -33,7 +33,8 @@ class MemoryRun:
         self.rows: list[dict[str, float]] = []
         """Of all evaluations."""
         self.saves: list[dict[str, Any]] = []
-        """What a stored run holds: the checkpoints that are kept, and the newest one, each with the rows since the one before."""
+        """What a stored run holds: the checkpoints that are kept, and the newest one, each with the rows since the one before. The
+        tensors of a run that is finished may be on a GPU."""
         self.device = ""
         self.record: dict[str, Any] = {}
         """Further entries of the manifest."""
@@ -55,6 +56,8 @@ class MemoryRun:
         return sum(tensor.nbytes for save in self.saves for tensor in save["tensors"].values())
 
     def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
+        if self.saves and not self.saves[-1]["tensors"]:  # released: there is nothing to continue from
+            self.saves, self.rows, self.status = [], [], ""
         self._note_numerics(self.numerics())
         if not self.saves:
             return None
@@ -92,7 +95,8 @@ class MemoryRun:
         """There is nothing to release."""
 
     def release(self) -> None:
-        """Free the memory of the checkpoints: what was measured stays, but the run can be neither continued nor stored."""
+        """Free the memory of the checkpoints: what was measured stays, but the run cannot be stored, and if it is trained again, it
+        begins anew."""
         for save in self.saves:
             save["tensors"] = {}
 
@@ -104,7 +108,7 @@ class MemoryRun:
             try:
                 if writer.resume() is None:
                     for save in self.saves:
-                        writer.save(**save)
+                        writer.save(**save | {"tensors": {name: own.cpu() for name, own in save["tensors"].items()}})
             finally:
                 writer.close()
 

@@ -19,7 +19,7 @@ from ..config import RunConfig
 from ..errors import ConfigError, GrokscopeError
 from ..fleet.division import is_dense, multiply_adds
 from ..ops.memory import is_out_of_memory
-from ..settings import flatten
+from ..settings import Settings, flatten
 
 if TYPE_CHECKING:
     from ..tasks import Shape
@@ -47,21 +47,33 @@ PYTHON_DENSE = 50_000_000
 """The same where the step is an ordinary forward and backward pass over all examples: PyTorch runs most of it."""
 
 
-def signature(config: RunConfig) -> str:
-    """Equal for runs that differ only in seed, data, per-lane hyperparameters, and when to log or stop."""
-    names = ("model", "optim", "filter", "prior", "constraint", "ticket", "noise", "do")
-    parts = [getattr(config, name) for name in names]
-    # numbers that no program takes per lane must agree
-    fixed = [part.lane_values() for part in (config.model, config.ticket)]
-    structure = [part.structure() for part in parts]
-    return json.dumps([*config.task.shape, *structure, *fixed, config.loss, config.batch_size, config.precision])
+Known = dict[int, tuple[Settings, str]]
+"""Components by their address, each with its part of a signature."""
+
+
+def signature(config: RunConfig, known: Known | None = None) -> str:
+    """Equal for runs that differ only in seed, data, per-lane hyperparameters, and when to log or stop.
+
+    known   filled with the components of the configs so far; those that they share are read once
+    """
+    known = {} if known is None else known
+    parts = []
+    for name in ("model", "optim", "filter", "prior", "constraint", "ticket", "noise", "do"):
+        part: Settings = getattr(config, name)
+        if id(part) not in known:
+            # numbers that no program takes per lane must agree
+            fixed = part.lane_values() if name in ("model", "ticket") else {}
+            known[id(part)] = (part, json.dumps([part.structure(), fixed]))
+        parts.append(known[id(part)][1])
+    return "\n".join(map(str, (*config.task.shape, *parts, config.loss, config.batch_size, config.precision)))
 
 
 def pack(items: Iterable[tuple[RunConfig, T]]) -> list[list[T]]:
     """Items grouped by the signature of their configs, in the order of first appearance."""
     groups: dict[str, list[T]] = {}
+    known: Known = {}
     for config, item in items:
-        groups.setdefault(signature(config), []).append(item)
+        groups.setdefault(signature(config, known), []).append(item)
     return list(groups.values())
 
 
@@ -76,7 +88,7 @@ def plan_workers(configs: Sequence[RunConfig], device: torch.device, cores: int,
     """
     if device.type == "cuda":
         least = 2 if lanes is None and len(configs) >= MANY else 1
-        return min(MOST_WORKERS["cuda"], max(least, len({signature(config) for config in configs})))
+        return min(MOST_WORKERS["cuda"], max(least, len(pack((config, config) for config in configs))))
     if lanes is not None:
         return min(lanes, len(configs))
     hidden = sum(multiply_adds(config) / (PYTHON_DENSE if is_dense(config) else PYTHON) for config in configs)
@@ -87,10 +99,14 @@ def fitting_lanes(config: RunConfig, runs: int, free: int, workers: int) -> int:
     """Lanes of one fleet on a GPU for `runs` such runs, when `workers` fleets share its `free` bytes.
 
     A GPU with several fleets is busy with half of each fleet's runs, and the other half can take the lanes of runs that
-    finish early: fewer lanes are idle, and fewer smaller programs are recorded.
+    finish early: fewer lanes are idle, and fewer smaller programs are recorded. Where the lanes are filled several times, they are
+    as many as the last time fills, too.
     """
     most = min(MOST_LANES, max(FEW, math.ceil(runs / 2))) if workers > 1 else MOST_LANES
-    return min(max(int(USABLE * free / workers / lane_bytes(config)), 1), most)
+    lanes = min(max(int(USABLE * free / workers / lane_bytes(config)), 1), most)
+    if runs <= lanes * workers:
+        return lanes
+    return math.ceil(runs / (workers * math.ceil(runs / (lanes * workers))))
 
 
 def lane_bytes(config: RunConfig) -> int:
@@ -101,6 +117,11 @@ def lane_bytes(config: RunConfig) -> int:
     evaluation twice for the training set and once for the test set, but not both at the same time.
     """
     return sum(_parts(config, kept=10, copies=2))
+
+
+def checkpoint_bytes(config: RunConfig) -> int:
+    """Size of what a run continues from: its weights with the state of optimizer and filter."""
+    return _parts(config, kept=1, copies=1)[0]
 
 
 def least_bytes(config: RunConfig) -> int:

@@ -45,6 +45,8 @@ class Group:
     """Number of fleets that train this group now."""
     fit_only: bool = False
     """Whether loss and accuracy are all that is measured."""
+    stay: bool = False
+    """Whether the tensors of finished runs stay on the device."""
     backed_off: bool = False
     """Whether the number of lanes was halved because memory ran out."""
     filling: threading.Lock = field(default_factory=threading.Lock)
@@ -201,6 +203,7 @@ class Scheduler:
             filling=group.filling if self.device.type == "cuda" else nullcontext(),
             shares=self.workers > 1 and self._shares(group),
             fit_only=group.fit_only,
+            stay=group.stay,
         )
         try:
             fleet.run()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+import torch
 
 from ..supports.base import check_units, family, mask_of
 from ..theory import oracle_target
@@ -35,6 +38,17 @@ class SupportKL(TargetKL):
 
     def target_for(self, examples: Examples, seed: int) -> Tensor:
         tokens = examples.inputs
-        # a search has thousands of candidates: what all examples share is computed once
-        mask = mask_of(self.family, self.units, tokens[:1] if family(self.family).same_places else tokens)
-        return oracle_target(mask | ~mask.any(1, keepdim=True)).expand(tokens.shape)
+        if family(self.family).same_places:
+            return _of_places(self.family, self.units, tokens.shape[1]).expand(tokens.shape)
+        return _target(self.family, self.units, tokens)
+
+
+def _target(kind: str, units: tuple[int, ...], tokens: Tensor) -> Tensor:
+    mask = mask_of(kind, units, tokens)
+    return oracle_target(mask | ~mask.any(1, keepdim=True))
+
+
+@functools.lru_cache(maxsize=4096)  # a search has thousands of candidates, and asks again at every rung
+def _of_places(kind: str, units: tuple[int, ...], length: int) -> Tensor:
+    """The target of any example, where it is the same in all; nobody may write to it."""
+    return _target(kind, units, torch.zeros(1, length, dtype=torch.long))

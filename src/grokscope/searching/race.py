@@ -12,6 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +67,8 @@ class Race:
         known = load_tournament(self.runs, plan.id)["tournament"] if has_tournament(self.runs, plan.id) else []
         self.known = {tuple(one["support"]): Entry.measured(one) for one in known}
         """What an earlier call measured."""
+        self.configs: dict[Units, RunConfig] = {}
+        """Of the candidates so far; their last epochs are those of any rung."""
         self.kept = Kept()
         self.lock = threading.Lock()
         self.saved = time.monotonic()
@@ -180,7 +183,10 @@ class Race:
         return [entries[units].standings[epoch] for units in supports]
 
     def _config(self, units: Units, epoch: int) -> RunConfig:
-        return run_for(self.plan.config, self.tournament.family, units, self.plan.settings.beta, epoch)
+        if units not in self.configs:
+            own = run_for(self.plan.config, self.tournament.family, units, self.plan.settings.beta, epoch)
+            self.configs[units] = own
+        return self.configs[units].until(epoch)
 
     def _names(self, supports: Sequence[Units]) -> list[str]:
         return [name_of(self.tournament.family, units) for units in supports]
@@ -228,10 +234,11 @@ class Race:
         if not configs:
             return
         entries = self.tournament.entries
-        for units in configs:
-            if (run := self.kept.runs.get(units)) is not None:
-                run.store(self.runs)
-                self.kept.drop(units)
+        in_memory = {units: run for units in configs if (run := self.kept.runs.get(units)) is not None}
+        with ThreadPoolExecutor(max(1, len(in_memory))) as pool:  # most of it is waiting for the disk
+            list(pool.map(lambda run: run.store(self.runs), in_memory.values()))
+        for units in in_memory:
+            self.kept.drop(units)
         trained = {run.id: run for run in self.trainer.stored(list(configs.values()), self._names(list(configs)))}
         if any(config.id not in trained or trained[config.id].status not in FINISHED for config in configs.values()):
             raise StoppedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ def local_trainer(runs: str | Path, device: str, lanes: int | None = None) -> Tr
     """Training in this process, without a display."""
 
     def stored(configs: Sequence[RunConfig], names: Sequence[str]) -> list[RunInfo]:
-        return train_all(configs, runs=runs, device=device, lanes=lanes, notify=quiet_stages)
+        return train_all(configs, runs=runs, device=device, lanes=lanes, notify=quiet_rungs)
 
     def memory(own: Sequence[MemoryRun], names: Sequence[str]) -> None:
         train_in_memory(own, device=device, lanes=lanes, fit_only=True)
@@ -48,6 +49,12 @@ def local_trainer(runs: str | Path, device: str, lanes: int | None = None) -> Tr
 
 
 def quiet_stages(line: str) -> None:
-    """Print what differs from the request, except that candidates are continued or were trained further, as in every race."""
+    """Print what differs from the request, except that runs are continued or were trained further, as in every race."""
     if not any(word in line for word in ("now continued to epoch", "trained further than requested")):
         print(line, file=sys.stderr)
+
+
+def quiet_rungs(line: str) -> None:
+    """The same for the candidates of a search, of which fewer train side by side at every rung."""
+    if not re.search(r"continued with lanes \d+ instead of \d+;", line):
+        quiet_stages(line)

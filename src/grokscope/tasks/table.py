@@ -6,6 +6,7 @@ distinct rows are sampled from it, so that train and test never share one.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -123,7 +124,7 @@ class TableTask(Task):
         train, _ = self.sizes
         return int(self.validation * train), int(self.confirmation * train)
 
-    @property
+    @functools.cached_property  # asked for several times per run
     def shape(self) -> Shape:
         train, test = self.sizes
         validation, confirmation = self.set_aside_sizes
