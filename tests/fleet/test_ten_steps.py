@@ -1,4 +1,4 @@
-"""Ten steps of a fleet against ordinary networks (nn.Module, autograd, torch.optim), one per run: networks of every kind, all optimizers."""
+"""Ten steps of a fleet against ordinary networks (nn.Module, autograd, torch.optim), one per run, with all optimizers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -56,7 +56,7 @@ def started(config, device, lanes=SEEDS):
 
 
 def assert_same_steps(config, device, lanes=SEEDS, steps=10, first=1e-3, after=0.02):
-    """Loss, all gradients and ten steps; a sign can flip where a gradient is rounding alone, so that steps are compared as a whole."""
+    """Loss, all gradients and ten steps. A sign can flip where a gradient is rounding alone: steps are compared as a whole."""
     program, plain = started(config, device, lanes)
     assert plain[0].label == "nn.Module"
     assert max(differences(plain[0], first_step(program)).values()) < first

@@ -9,7 +9,6 @@ import torch.nn.functional as F
 
 from grokscope.config import RunConfig
 from grokscope.fleet.data import lane_data
-from grokscope.fleet.objective import Objective
 from grokscope.fleet.program import Program
 from grokscope.models.parts.mlp.relu import ReLU
 from grokscope.models.parts.norm.layer import LayerNorm

@@ -112,9 +112,9 @@ for kind in ("layer", "rms", None):
     sizes = ((150, 16), (16, 40), (40, 16), (16, 11), (40,), (11,))
     leaves = [torch.randn(2, *size).requires_grad_() for size in sizes]
     labels = torch.randint(0, 11, (2, 150))
-    x, W_in, W_out, W_U, b_in, b_U = leaves
+    x, W_in, W_out, W_U, b_in, b_logits = leaves
     hidden = torch.relu((x if norm is None else norm.plain(x)[0]) @ W_in + b_in[:, None])
-    logits = scale * ((x + hidden @ W_out) @ W_U + b_U[:, None])
+    logits = scale * ((x + hidden @ W_out) @ W_U + b_logits[:, None])
     each = torch.nn.functional.cross_entropy(logits.mT, labels, reduction="none")
     wanted = each.mean(1), *torch.autograd.grad(each.mean(1).sum(), leaves, retain_graph=True)
     own = [leaf.detach().to(place) for leaf in leaves]

@@ -81,21 +81,21 @@ def test_biases_of_the_hidden_layer_and_of_the_logits(way, given, kind):
     norm = None if kind is None else Normalise(kind, 1e-5)
     tensors, reads, labels = problem((3,))
     drawn = [torch.randn(3, size, dtype=torch.float64, requires_grad=True) for size in (11, 5)]
-    b_in, b_U = (bias if there else None for bias, there in zip(drawn, given, strict=True))
-    leaves = [*tensors, *(bias for bias in (b_in, b_U) if bias is not None)]
+    b_in, b_logits = (bias if there else None for bias, there in zip(drawn, given, strict=True))
+    leaves = [*tensors, *(bias for bias in (b_in, b_logits) if bias is not None)]
     values, attention, W_in, W_out, W_U = tensors
     x = torch.stack([(attention[i, ..., None] * values[i][reads.row[i]]).sum(1) for i in range(3)])
     read = (x if norm is None else norm.plain(x)[0]) @ W_in
     hidden = torch.relu(read if b_in is None else read + b_in[:, None])
     logits = (x + hidden @ W_out) @ W_U
-    logits = 1.5 * (logits if b_U is None else logits + b_U[:, None])
+    logits = 1.5 * (logits if b_logits is None else logits + b_logits[:, None])
     each = F.cross_entropy(logits.mT, labels, reduction="none")
     factors = torch.tensor([1.0, -2.0, 3.0])
     wanted = torch.autograd.grad((factors * each.mean(1)).sum(), leaves, retain_graph=True)
 
     def of(rule):
-        return vmap(lambda v, a, p, i, o, u, l, *b: rule(v, a, p, i, o, u, l, 1.5, norm, *b), (0,) * 7 + axes)(
-            values, attention, reads, W_in, W_out, W_U, labels, b_in, b_U
+        return vmap(lambda v, a, p, i, o, u, y, *b: rule(v, a, p, i, o, u, y, 1.5, norm, *b), (0,) * 7 + axes)(
+            values, attention, reads, W_in, W_out, W_U, labels, b_in, b_logits
         )
 
     axes = tuple(0 if there else None for there in given)

@@ -1,4 +1,4 @@
-"""A stored measurement as tables: speed, limits of the device, targets, scaling, every entry."""
+"""A stored measurement as tables: speed, limits of the device, targets, scaling, every entry, whole experiments."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def tables(measured: Measured) -> list[Table]:
     """All tables that the measurement has numbers for."""
     if "all" in measured:
         return [_every(measured)]
+    if "experiments" in measured:
+        return [_experiments(measured["experiments"])]
     found = [_fleet(measured), _ceilings(measured), _targets(measured)]
     if measured.get("sweep"):
         found.append(_sweeps(measured["sweep"]))
@@ -174,6 +176,31 @@ def _sweeps(rows: Iterable[Measured]) -> Table:
     header = ("", "runs", "epochs", "run-steps/s", "of the rate above", f"≥ {WHOLE:.0%}")
     note = "Sweeps of as many runs as lanes above, from opening the first to saving the last; start-up and compilation apart."
     return Table("Whole sweeps", header, cells, note)
+
+
+def _experiments(rows: Iterable[Measured]) -> Table:
+    cells = [
+        (
+            row["experiment"],
+            row["precision"],
+            f"{row['runs']:,}",
+            f"{len(row['lanes'])}",
+            f"{row['epochs']:.0%}",
+            f"{row['seconds']:,.1f}",
+            short(row["run_steps_per_s"]),
+            short(row["bench_run_steps_per_s"]),
+            f"{row['of_bench']:.0%}",
+            "yes" if row["of_bench"] >= WHOLE else "no",
+        )
+        for row in rows
+    ]
+    header = ("experiment", "", "runs", "shapes", "epochs", "s", "run-steps/s", "bench", "of bench", f"≥ {WHOLE:.0%}")
+    note = (
+        "Runs of experiments, trained together as `reproduce` trains them, from opening the first to saving the last; start-up and "
+        "compilation apart. epochs: fraction of their epochs for which they were trained. bench: steps and evaluations alone, of "
+        "one shape after another, with as many lanes. Runs that refer to other runs are not among them."
+    )
+    return Table("Whole experiments", header, cells, note)
 
 
 def _scaling(rows: Iterable[Measured]) -> Table:

@@ -31,7 +31,8 @@ def read_measured(path: Path, option: str = "--from") -> dict[str, Any]:
     except StoreError as error:
         raise ConfigError(option, str(error)) from None
     measured.pop(KEY, None)
-    if not ("all" in measured or ("fleet" in measured and option == "--from")):
+    readable = {"all", "fleet", "experiments"} if option == "--from" else {"all"}
+    if readable.isdisjoint(measured):
         kind = "grokscope bench" if option == "--from" else "grokscope bench --all, and would be replaced"
         raise ConfigError(option, f"{path} is not a measurement of {kind}")
     return measured

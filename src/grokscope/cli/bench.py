@@ -15,6 +15,9 @@ from .printing import to_json
 if TYPE_CHECKING:
     import torch
 
+    from ..config import RunConfig
+    from ..experiments.base import Scale
+
 LANES = {"cpu": "1,5,16", "cuda": "1,5,16,64,256,512"}
 PRECISION = {"cpu": "float32", "cuda": "tf32,bf16"}
 
@@ -30,6 +33,16 @@ def bench(
             "with the other settings as given. With -o, what the file holds already is not timed again.",
         ),
     ] = False,
+    experiments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--experiment",
+            metavar="NAME",
+            help="Train the runs of an experiment instead, as `reproduce` does, and compare with the rate of their steps and "
+            "evaluations alone; repeat for several.",
+        ),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="With --experiment: at full size.")] = False,
     lanes: Annotated[
         str | None,
         typer.Option(
@@ -50,7 +63,8 @@ def bench(
         float | None,
         typer.Option(
             min=0.1,
-            help="Approximate seconds per measurement: 5 by default, on a CPU in eight rounds; with --all 1.",
+            help="Approximate seconds per measurement: 5 by default, on a CPU in eight rounds; with --all and --experiment 1. An "
+            "experiment trains for ten times as long at most.",
             show_default=False,
         ),
     ] = None,
@@ -111,6 +125,8 @@ def bench(
 
         grokscope bench --all --budget 600 -o all.json
 
+        grokscope bench --experiment si-fig3 --full -o si-fig3.json
+
         grokscope bench --from speed.json --pictures .
     """
     from ..bench.report import as_text, machine, picture, tables
@@ -128,10 +144,22 @@ def bench(
         raise ConfigError(
             "--all", "cannot be combined with --scaling, --sweep, --startup, --demo, --watch, --pictures or --from"
         )
+    if full and not experiments:
+        raise ConfigError("--full", "only --experiment has two sizes; add it")
+    if experiments and (every or scaling or sweep or startup or demo or watch or pictures or stored):
+        raise ConfigError(
+            "--experiment",
+            "cannot be combined with --all, --scaling, --sweep, --startup, --demo, --watch, --pictures or --from",
+        )
+    if experiments and (settings or lanes or precision):
+        option = "--set" if settings else "--lanes" if lanes else "--precision"
+        raise ConfigError(option, "an experiment has its own settings; remove it")
     if pictures and stored is None and not scaling:
         raise ConfigError("--pictures", "there is nothing to draw; add --scaling")
     if every:
         measured = _measure_all(parse_sets(settings), lanes, precision, seconds or 1.0, budget, again, output, device)
+    elif experiments:
+        measured = _measure_experiments(experiments, full, seconds or 1.0, output, device)
     elif stored is None:
         seconds = seconds or 5.0
         also = {"scaling": scaling, "sweep": sweep, "startup": startup, "demo": demo, "watch": watch}
@@ -252,6 +280,41 @@ def _measure_all(
         notify=lambda what: print(what, file=sys.stderr, flush=True),
     )
     return command | measured
+
+
+def _measure_experiments(
+    names: list[str], full: bool, seconds: float, output: Path | None, device: str
+) -> dict[str, Any]:
+    from ..bench.experiments import whole_experiment
+    from ..bench.measure import machine
+    from ..bench.report import rounded
+    from ..bench.stored import save_measured
+    from ..experiments.base import matching_experiments
+    from ..launch.precision import auto_precision
+    from ..ops.devices import resolve_device
+
+    place = resolve_device(device)
+    scale: Scale = "full" if full else "quick"
+    asked: dict[str, list[RunConfig]] = {}
+    for experiment in matching_experiments(names):
+        if experiment.prepare is not None:
+            raise ConfigError(
+                "--experiment", f"{experiment.name} takes its settings from an earlier tuning; choose another"
+            )
+        own = [config for _, config in experiment.configs(scale, precision=auto_precision(place))]
+        for config in own:
+            config.task.require_data()
+        asked[experiment.name] = own
+    measured: dict[str, Any] = {"command": _command_with_name(output), **machine(place), "scale": scale}
+    measured["experiments"] = []
+    for name, configs in asked.items():
+        row = whole_experiment(
+            name, configs, place, seconds=seconds, notify=lambda what: print(f"timing {what} …", file=sys.stderr)
+        )
+        measured["experiments"].append(rounded(row))
+        if output:
+            save_measured(output, measured)
+    return measured
 
 
 def _command_with_name(output: Path | None) -> str:

@@ -1,8 +1,8 @@
 """RunConfig, the configuration of a run: the frozen settings of its components. Nothing else changes the numbers of a run."""
 
-from ..garbage import no_collection
+from ..garbage import imports
 
-with no_collection():  # PyTorch comes with it
+with imports():  # PyTorch comes with it
     from .combine import combine
     from .merge import merge, nested
     from .run import COMPONENTS, SCHEMA, RunConfig

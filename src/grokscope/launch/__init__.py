@@ -1,8 +1,8 @@
 """Where runs train: plan and chunks (pure), scheduler (threads and streams), local (this process), executors (GPUs, clusters)."""
 
-from ..garbage import no_collection
+from ..garbage import imports
 
-with no_collection():
+with imports():
     from .local import train
     from .submit import train_all
 

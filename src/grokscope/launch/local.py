@@ -18,6 +18,7 @@ import torch
 from ..config import RunConfig, combine
 from ..errors import ConfigError, StoreError
 from ..fleet import Job, Progress, TrainingStats
+from ..garbage import spared_at_first
 from ..limits import chosen_seeds
 from ..measures import measures
 from ..ops.blas import numerics
@@ -87,6 +88,23 @@ def train_all(
     notify  called with one line about each way in which stored runs differ from the request
     track   as in `train`
     """
+    # memory is looked up several times: where nothing is on a GPU yet, there is nothing to find among the objects of imports
+    with spared_at_first(collect=torch.cuda.is_initialized()):
+        return _train_all(configs, device, runs, lanes, progress, save_every, stats, again, notify, track)
+
+
+def _train_all(
+    configs: Iterable[RunConfig],
+    device: str,
+    runs: str | Path,
+    lanes: int | None,
+    progress: Progress | None,
+    save_every: float,
+    stats: TrainingStats | None,
+    again: bool,
+    notify: Callable[[str], None],
+    track: Any,
+) -> list[RunInfo]:
     tracked = tuple(track) if isinstance(track, (list, tuple)) else (track,)
     check_trackers(tracked)
     place = resolve_device(device)

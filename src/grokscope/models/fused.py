@@ -126,7 +126,9 @@ class Fused(Tables):
 
     def _read_out(
         self, weights: dict[str, Tensor], values: Tensor, seen: AtQuery, plan: Plan, labels: Tensor
-    ) -> tuple[Tensor, Tensor, Plan, Tensor, Tensor, Tensor, Tensor, float, Normalise | None, Tensor | None, Tensor | None]:
+    ) -> tuple[
+        Tensor, Tensor, Plan, Tensor, Tensor, Tensor, Tensor, float, Normalise | None, Tensor | None, Tensor | None
+    ]:
         """The arguments of the readout's loss and evaluation, with all heads as one.
 
         plan   of all heads, or of one: then it is expanded here
@@ -141,15 +143,15 @@ class Fused(Tables):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, float, Normalise | None, Tensor | None, Tensor | None]:
         """What the readout needs besides x."""
         W_in, W_out, W_U = (weights[name] for name in ("W_in", "W_out", "W_U"))
-        b_in, b_U = None, None
+        b_in, b_logits = None, None
         if "mlp" in PATHS[self.norm] and self.norm_kind.affine:
             if self.norm_kind.has_bias:
                 b_in = _under(weights["bias_mlp"], W_in)
             W_in = weights["gain_mlp"].unsqueeze(-1) * W_in
         if self.mlp.bias:
             b_in = weights["b_in"] if b_in is None else b_in + weights["b_in"]
-            b_U = _under(weights["b_out"], W_U)
-        return W_in, W_out, W_U, labels, self.readout_scale, self._before_mlp, b_in, b_U
+            b_logits = _under(weights["b_out"], W_U)
+        return W_in, W_out, W_U, labels, self.readout_scale, self._before_mlp, b_in, b_logits
 
     def forms_stream(self, device: torch.device) -> bool:
         """On a GPU: there a product with W_O costs less than look-ups of full width for every head."""

@@ -60,8 +60,8 @@ class Tables(Model):
     def _normal_table(
         self, weights: dict[str, Tensor], plan: Plan, matrix: Float[Tensor, "... d out"]
     ) -> Float[Tensor, "... row out"]:
-        """What attention reads of every token at every position, under a matrix. A gain and a bias are taken into the matrix and its
-        result, which are smaller: (g ⊙ N(e) + b) W = N(e) (g ⊙ W) + b W."""
+        """What attention reads of every token at every position, under a matrix. A gain and a bias are taken into the matrix and
+        its result: (g ⊙ N(e) + b) W = N(e) (g ⊙ W) + b W."""
         norm, W_E = self._written_norm, weights["W_E"]
         if norm is None:
             return self.norm_kind.at("attention", self._rows(weights, plan), weights) @ matrix

@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 def stream_loss(
     x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None,
-    b_in: Tensor | None = None, b_U: Tensor | None = None,
+    b_in: Tensor | None = None, b_logits: Tensor | None = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """As `ops.readout_stream.loss_and_gradients`. With a norm, x may be overwritten."""
     x, W_in, W_out, W_U = _operands(x, W_in, W_out, W_U)
     classes, W_U = W_U.shape[-1], _aligned(W_U)
     z, slope, hidden, y = _forward(x, W_in, W_out, norm, b_in)
     error = torch.bmm(y, W_U) if scale == 1 else torch.bmm(y, W_U).mul_(scale)
-    losses, _ = _errors(error, labels, classes, scale / x.shape[1], True, _scaled(b_U, scale))
+    losses, _ = _errors(error, labels, classes, scale / x.shape[1], True, _scaled(b_logits, scale))
     to_U = _sum(y, error)[..., :classes]
     to_y = torch.bmm(error, W_U.mT)
     to_out = _sum(hidden, to_y)
     to_hidden, to_b_in = _to_hidden(to_y, W_out, hidden, b_in is not None)
     to_in = _sum(z, to_hidden)
-    to_b_U = None if b_U is None else error[..., :classes].sum(1, dtype=torch.float32)
-    found = (losses.mean(1), _to_x(to_y, to_hidden, W_in, z, slope, norm), to_in, to_out, to_U, to_b_in, to_b_U)
+    to_b_logits = None if b_logits is None else error[..., :classes].sum(1, dtype=torch.float32)
+    found = (losses.mean(1), _to_x(to_y, to_hidden, W_in, z, slope, norm), to_in, to_out, to_U, to_b_in, to_b_logits)
     return tuple(t for t in found if t is not None)
 
 
 def evaluate_stream(
     x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, labels: Tensor, scale: float, norm: Normalise | None, wanted: bool,
-    b_in: Tensor | None = None, b_U: Tensor | None = None,
+    b_in: Tensor | None = None, b_logits: Tensor | None = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Cross-entropies, correct answers and, if wanted, the gradient of the former on x. With a norm, x may be overwritten."""
     x, W_in, W_out, W_U = _operands(x, W_in, W_out, W_U)
     classes, W_U = W_U.shape[-1], _aligned(W_U)
     z, slope, hidden, y = _forward(x, W_in, W_out, norm, b_in)
     error = torch.bmm(y, W_U) if scale == 1 else torch.bmm(y, W_U).mul_(scale)
-    losses, correct = _errors(error, labels, classes, scale, wanted, _scaled(b_U, scale))
+    losses, correct = _errors(error, labels, classes, scale, wanted, _scaled(b_logits, scale))
     if not wanted:
         return losses, correct
     to_y = torch.bmm(error, W_U.mT)
@@ -99,8 +99,8 @@ def _aligned(W_U: Tensor) -> Tensor:
     return F.pad(W_U, (0, -W_U.shape[-1] % 16)) if W_U.shape[-1] % 16 else W_U
 
 
-def _scaled(b_U: Tensor | None, scale: float) -> Tensor | None:
-    return b_U if b_U is None or scale == 1 else scale * b_U
+def _scaled(b_logits: Tensor | None, scale: float) -> Tensor | None:
+    return b_logits if b_logits is None or scale == 1 else scale * b_logits
 
 
 def _errors(

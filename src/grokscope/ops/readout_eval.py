@@ -34,11 +34,11 @@ def evaluate_readout(
     scale: float = 1.0,
     norm: Normalise | None = None,
     b_in: Float[Tensor, "hidden"] | None = None,
-    b_U: Float[Tensor, "class"] | None = None,
+    b_logits: Float[Tensor, "class"] | None = None,
 ) -> tuple[Float[Tensor, "example"], Float[Tensor, "example"]]:
     """Cross-entropy of each answer, and 1 where it is correct. The first has a gradient on `attention` only."""
     wanted = torch.is_grad_enabled() and attention.requires_grad
-    weights = (W_in, W_out, W_U, b_in, b_U)
+    weights = (W_in, W_out, W_U, b_in, b_logits)
     loss, correct, *_ = _Evaluate.apply(attention, values, *weights, *plan, labels, scale, norm, wanted)
     return loss, correct
 
@@ -58,7 +58,7 @@ def _evaluated(
 
 def _one_run(given: list[Any], scale: float, norm: Normalise | None, to_attention: Tensor | None) -> None:
     """Write the cross-entropies, the correct answers and, if wanted, the gradient on attention of one run on a CPU."""
-    attention, values, W_in, W_out, W_U, b_in, b_U, row, labels, loss, correct = given
+    attention, values, W_in, W_out, W_U, b_in, b_logits, row, labels, loss, correct = given
     blocks = block_bounds(len(labels), _BLOCK)
     first_layer = FirstLayer(values, W_in, len(labels), attention.shape[1], norm, b_in)
 
@@ -67,7 +67,7 @@ def _one_run(given: list[Any], scale: float, norm: Normalise | None, to_attentio
         x, label = _pool_forward(values, attention[part], row[part]), labels[part, None]
         z, slope = (x, None) if norm is None else norm(x)
         active = first_layer(z, attention[part], row[part])
-        logits = scaled_logits(torch.mm(active, W_out).add_(x), W_U, b_U, scale)
+        logits = scaled_logits(torch.mm(active, W_out).add_(x), W_U, b_logits, scale)
         torch.log_softmax(logits, -1, out=logits)
         answer = logits.gather(-1, label).squeeze(-1)
         loss[part] = -answer

@@ -1,7 +1,7 @@
 """Readout loss on a CPU: from attention to the mean cross-entropy of the residual readout, with gradients, in one operation.
 
 x = Σ_j α_j values[row_j];  hidden = relu(N(x) W_in + b_in) with a norm N or none;  y = x + hidden W_out;
-logits = scale · (y W_U + b_U);  the mean over the examples of −log softmax(logits)_label. Both biases may be missing.
+logits = scale · (y W_U + b_logits);  the mean over the examples of −log softmax(logits)_label. Both biases may be missing.
 
 The loss is one number per run, so its gradients are computed in the forward pass, while the intermediate results are still in
 the cache, and the backward pass only scales them. There is no second derivative.
@@ -69,7 +69,7 @@ class _Runs(NamedTuple):
     W_out: Float[Tensor, "run hidden d"]
     W_U: Float[Tensor, "run d class"]
     b_in: Float[Tensor, "run hidden"] | None
-    b_U: Float[Tensor, "run class"] | None
+    b_logits: Float[Tensor, "run class"] | None
     row: Int[Tensor, "run example position"]
     order: Int[Tensor, "run reads"]
     starts: Int[Tensor, "run rows"]
@@ -90,7 +90,7 @@ class _Found(NamedTuple):
     W_out: Float[Tensor, "run hidden d"]
     W_U: Float[Tensor, "run d class"]
     b_in: Float[Tensor, "run hidden"] | None
-    b_U: Float[Tensor, "run class"] | None
+    b_logits: Float[Tensor, "run class"] | None
 
     def one(self, run: int) -> _Found:
         """Those of one run."""
@@ -109,17 +109,17 @@ def mean_cross_entropy(
     scale: float = 1.0,
     norm: Normalise | None = None,
     b_in: Float[Tensor, "... hidden"] | None = None,
-    b_U: Float[Tensor, "... class"] | None = None,
+    b_logits: Float[Tensor, "... class"] | None = None,
     once: bool = False,
 ) -> Float[Tensor, "..."]:
     """The mean cross-entropy of one run, or of each of several stacked runs.
 
     norm   of x before the MLP
     b_in   bias of the hidden layer
-    b_U    bias of the logits
+    b_logits    bias of the logits
     once   assume that the loss enters the objective with weight 1: its gradients are passed on unscaled
     """
-    tensors = (values, attention, W_in, W_out, W_U, b_in, b_U)
+    tensors = (values, attention, W_in, W_out, W_U, b_in, b_logits)
     loss: Tensor = _ReadoutLoss.apply(*tensors, *plan, labels, scale, norm, once, _wanted(*tensors))[0]
     return loss
 
@@ -135,11 +135,11 @@ def loss_and_gradients(
     scale: float,
     norm: Normalise | None = None,
     b_in: Float[Tensor, "run hidden"] | None = None,
-    b_U: Float[Tensor, "run class"] | None = None,
+    b_logits: Float[Tensor, "run class"] | None = None,
 ) -> tuple[Tensor, ...]:
-    """The loss of each run and its gradients: values, attention, W_in, W_out, W_U, and of the biases that are given. All tensors are
-    stacked, the plan's too; each run's rows are counted within its own table."""
-    runs = _Runs(values, attention, W_in, W_out, W_U, b_in, b_U, *plan, labels)
+    """The loss of each run and its gradients: values, attention, W_in, W_out, W_U, and of the biases that are given. All tensors
+    are stacked, the plan's too; each run's rows are counted within its own table."""
+    runs = _Runs(values, attention, W_in, W_out, W_U, b_in, b_logits, *plan, labels)
     new = [t if t is None else t.new_empty(t.shape) for t in runs[:7]]
     found = _Found(values.new_empty(len(labels)), *new)  # type: ignore[arg-type]
     for run in range(len(labels)):  # one at a time: the numbers of a run do not depend on its neighbours
@@ -149,12 +149,12 @@ def loss_and_gradients(
 
 def _one_run(run: _Runs, scale: float, norm: Normalise | None, found: _Found) -> None:
     """Write the loss and the gradients of one run on a CPU, a block of examples at a time."""
-    values, attention, W_in, W_out, W_U, b_in, b_U, row, order, starts, labels = run
+    values, attention, W_in, W_out, W_U, b_in, b_logits, row, order, starts, labels = run
     (examples, length), d = attention.shape, values.shape[-1]
     blocks = block_bounds(examples, _BLOCK)
     to_x, label_logs = values.new_empty(examples, d), values.new_empty(examples, 1)
     to_W_in, to_W_out_T, to_W_U = (W.new_empty(len(blocks), *W.shape) for W in (W_in, W_out.mT, W_U))
-    to_b_in, to_b_U = (None if b is None else b.new_empty(len(blocks), *b.shape) for b in (b_in, b_U))
+    to_b_in, to_b_logits = (None if b is None else b.new_empty(len(blocks), *b.shape) for b in (b_in, b_logits))
     minus_one = values.new_full((1, 1), -1.0)
     first_layer = FirstLayer(values, W_in, examples, length, norm, b_in)
 
@@ -164,13 +164,13 @@ def _one_run(run: _Runs, scale: float, norm: Normalise | None, found: _Found) ->
         z, slope = (x, None) if norm is None else norm(x)
         active = first_layer(z, attention[part], row[part])
         y = torch.mm(active, W_out).add_(x)
-        logits = scaled_logits(y, W_U, b_U, scale)
+        logits = scaled_logits(y, W_U, b_logits, scale)
         torch.log_softmax(logits, -1, out=logits)
         torch.gather(logits, -1, answer, out=label_logs[part])
         to_logits = logits.exp_().scatter_add_(-1, answer, minus_one.expand_as(answer))  # times scale / examples
         torch.mm(y.mT, to_logits, out=to_W_U[number])
-        if to_b_U is not None:
-            torch.sum(to_logits, 0, out=to_b_U[number])
+        if to_b_logits is not None:
+            torch.sum(to_logits, 0, out=to_b_logits[number])
         torch.mm(to_logits, W_U.mT, out=to_own)
         torch.mm(to_own.mT, active, out=to_W_out_T[number])  # faster in this order
         to_active = torch.mm(to_own, W_out.mT)
@@ -195,15 +195,15 @@ def _one_run(run: _Runs, scale: float, norm: Normalise | None, found: _Found) ->
         (found.W_out.mT, to_W_out_T),
         (found.W_U, to_W_U),
         (found.b_in, to_b_in),
-        (found.b_U, to_b_U),
+        (found.b_logits, to_b_logits),
     ):
         if parts is not None:
             torch.mul(parts.sum(0), step, out=whole)
 
 
-def scaled_logits(y: Tensor, W_U: Tensor, b_U: Tensor | None, scale: float) -> Float[Tensor, "example class"]:
-    """scale · (y W_U + b_U) on a CPU."""
-    logits = torch.mm(y, W_U) if b_U is None else torch.mm(y, W_U).add_(b_U)
+def scaled_logits(y: Tensor, W_U: Tensor, b_logits: Tensor | None, scale: float) -> Float[Tensor, "example class"]:
+    """scale · (y W_U + b_logits) on a CPU."""
+    logits = torch.mm(y, W_U) if b_logits is None else torch.mm(y, W_U).add_(b_logits)
     return logits if scale == 1 else logits.mul_(scale)
 
 
@@ -211,11 +211,11 @@ def _loss(runs: _Runs, scale: float, norm: Normalise | None) -> Float[Tensor, "r
     """The loss alone."""
     losses = []
     for run in range(len(runs.labels)):
-        values, attention, W_in, W_out, W_U, b_in, b_U, row, _, _, labels = runs.one(run)
+        values, attention, W_in, W_out, W_U, b_in, b_logits, row, _, _, labels = runs.one(run)
         x = _pool_forward(values, attention, row)
         z = x if norm is None else norm(x)[0]
         hidden = torch.relu(z @ W_in if b_in is None else z @ W_in + b_in)
-        logits = scaled_logits(x + hidden @ W_out, W_U, b_U, scale)
+        logits = scaled_logits(x + hidden @ W_out, W_U, b_logits, scale)
         losses.append(-F.log_softmax(logits, -1).gather(-1, labels.unsqueeze(-1)).mean())
     return torch.stack(losses)
 
@@ -235,7 +235,7 @@ class _ReadoutLoss(torch.autograd.Function):
         runs = _Runs(*(t.unsqueeze(0) if alone and t is not None else t for t in tensors))
         plan = Plan(runs.row, runs.order, runs.starts)
         found = (
-            loss_and_gradients(*runs[:2], plan, *runs[2:5], runs.labels, scale, norm, runs.b_in, runs.b_U)
+            loss_and_gradients(*runs[:2], plan, *runs[2:5], runs.labels, scale, norm, runs.b_in, runs.b_logits)
             if wanted
             else (_loss(runs, scale, norm),)
         )

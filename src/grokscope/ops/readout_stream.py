@@ -28,11 +28,11 @@ def mean_cross_entropy(
     scale: float,
     norm: Normalise | None,
     b_in: Float[Tensor, "... hidden"] | None = None,
-    b_U: Float[Tensor, "... class"] | None = None,
+    b_logits: Float[Tensor, "... class"] | None = None,
 ) -> Float[Tensor, "..."]:
     """The mean cross-entropy of one run, or of each of several stacked runs; assumed to enter the objective with weight 1. With a
     norm, x may be overwritten."""
-    loss: Tensor = _Loss.apply(x, W_in, W_out, W_U, b_in, b_U, labels, scale, norm)[0]
+    loss: Tensor = _Loss.apply(x, W_in, W_out, W_U, b_in, b_logits, labels, scale, norm)[0]
     return loss
 
 
@@ -45,30 +45,30 @@ def evaluate(
     scale: float,
     norm: Normalise | None,
     b_in: Float[Tensor, "hidden"] | None = None,
-    b_U: Float[Tensor, "class"] | None = None,
+    b_logits: Float[Tensor, "class"] | None = None,
 ) -> tuple[Float[Tensor, "example"], Float[Tensor, "example"]]:
     """Cross-entropy of each answer, and 1 where it is correct. The first has a gradient on x only. With a norm, x may be
     overwritten."""
     wanted = torch.is_grad_enabled() and x.requires_grad
-    loss, correct, *_ = _Evaluate.apply(x, W_in, W_out, W_U, b_in, b_U, labels, scale, norm, wanted)
+    loss, correct, *_ = _Evaluate.apply(x, W_in, W_out, W_U, b_in, b_logits, labels, scale, norm, wanted)
     return loss, correct
 
 
 def loss_and_gradients(
-    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, b_in: Tensor | None, b_U: Tensor | None,
+    x: Tensor, W_in: Tensor, W_out: Tensor, W_U: Tensor, b_in: Tensor | None, b_logits: Tensor | None,
     labels: Tensor, scale: float, norm: Normalise | None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """The loss of each of stacked runs and its gradients: x, W_in, W_out, W_U, and of the biases that are given."""
-    if on_chip(x, W_U, b_in, b_U, norm):
+    if on_chip(x, W_U, b_in, b_logits, norm):
         from .triton.readout import stream_loss as on_gpu
 
         return on_gpu(x, W_in, W_out, W_U, labels, scale)
-    return readout_batched.stream_loss(x, W_in, W_out, W_U, labels, scale, norm, b_in, b_U)
+    return readout_batched.stream_loss(x, W_in, W_out, W_U, labels, scale, norm, b_in, b_logits)
 
 
-def on_chip(x: Tensor, W_U: Tensor, b_in: Tensor | None, b_U: Tensor | None, norm: Normalise | None) -> bool:
+def on_chip(x: Tensor, W_U: Tensor, b_in: Tensor | None, b_logits: Tensor | None, norm: Normalise | None) -> bool:
     """Whether `ops/triton/readout.py` can compute this network: narrow, without a norm and biases, with rounded products."""
-    if not x.is_cuda or norm is not None or b_in is not None or b_U is not None:
+    if not x.is_cuda or norm is not None or b_in is not None or b_logits is not None:
         return False
     bf16 = torch.is_autocast_enabled("cuda")
     if not bf16 and torch.get_float32_matmul_precision() == "highest":
@@ -116,13 +116,15 @@ class _Evaluate(torch.autograd.Function):
     def forward(*inputs: Any) -> Any:
         *tensors, scale, norm, wanted = inputs
         alone = tensors[0].ndim == 2
-        x, W_in, W_out, W_U, b_in, b_U, labels = (t.unsqueeze(0) if alone and t is not None else t for t in tensors)
-        if on_chip(x, W_U, b_in, b_U, norm):
+        x, W_in, W_out, W_U, b_in, b_logits, labels = (
+            t.unsqueeze(0) if alone and t is not None else t for t in tensors
+        )
+        if on_chip(x, W_U, b_in, b_logits, norm):
             from .triton.readout import evaluate_stream as on_gpu
 
             found = on_gpu(x, W_in, W_out, W_U, labels, scale, wanted)
         else:
-            found = readout_batched.evaluate_stream(x, W_in, W_out, W_U, labels, scale, norm, wanted, b_in, b_U)
+            found = readout_batched.evaluate_stream(x, W_in, W_out, W_U, labels, scale, norm, wanted, b_in, b_logits)
         return tuple(t[0] if alone else t for t in found)
 
     @staticmethod

@@ -30,7 +30,8 @@ def answer_errors_(
     launch(
         _errors, (triton.cdiv(examples, ROWS),),
         logits, labels.contiguous(), losses, correct, losses if plus is None else plus.contiguous(),
-        examples, labels.shape[-1], classes, width, share, PLUS=plus is not None, BACK=back, ROWS=ROWS, COLUMNS=triton.next_power_of_2(width),
+        examples, labels.shape[-1], classes, width, share,
+        PLUS=plus is not None, BACK=back, ROWS=ROWS, COLUMNS=triton.next_power_of_2(width),
     )  # fmt: skip
     return losses, correct
 
