@@ -63,9 +63,9 @@ class Criterion:
             self.clock
         ]
 
-    def describe(self, accuracy: str = "test accuracy") -> str:
-        """`test accuracy ≥ 99 %, held 100 epochs`"""
-        return f"{accuracy} {self}"
+    def describe(self, score: str = "test accuracy") -> str:
+        """`test accuracy ≥ 99 %, held 100 epochs`, or `test R² ≥ 0.99, held 100 epochs`"""
+        return f"{score} ≥ {self.threshold:.6g}, {self.manner}" if score.endswith("R²") else f"{score} {self}"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
