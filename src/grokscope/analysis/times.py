@@ -85,7 +85,7 @@ class Criterion:
 
         epoch = np.asarray(epochs)
         if np.any(np.diff(epoch) <= 0):
-            raise ValueError("epochs must increase from row to row")
+            raise ValueError("epochs must increase from row to row: give the rows of one run, in order")
         # Stretches of evaluations at or above the threshold: rows start … end − 1.
         above = reaches(np.asarray(accuracy), self.threshold)
         edges = np.flatnonzero(np.diff(above.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
