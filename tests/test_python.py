@@ -363,3 +363,18 @@ def test_a_trained_run_is_drawn_with_its_positions(tiny, tmp_path):
 def test_a_run_is_one_short_line(tiny, tmp_path):
     (run,) = grokscope.train(tiny, runs=tmp_path / "runs", device="cpu")
     assert repr(run) == f"<Run {run.id} done at epoch 12, seed 0>"
+
+
+def test_a_seed_that_is_set_is_trained(tiny, tmp_path):
+    """Seeds that are chosen otherwise take its place only if they include it."""
+    (alone,) = grokscope.train(replace(tiny, seed=7, epochs=2), runs=tmp_path, progress=False)
+    assert alone.config["seed"] == 7
+    both = grokscope.train(replace(tiny, seed=7, epochs=2), seeds=[6, 7], runs=tmp_path, progress=False)
+    assert [run.config["seed"] for run in both] == [6, 7] and both[1].id == alone.id
+    with pytest.raises(ConfigError, match="seed: 7 is set, but seeds chooses other seeds"):
+        grokscope.train(replace(tiny, seed=7, epochs=2), seeds=3, runs=tmp_path, progress=False)
+
+
+def test_tab_completion_shows_the_public_names_of_the_analysis():
+    assert sorted(grokscope.analysis.__all__) == dir(grokscope.analysis)
+    assert "run_times" in dir(grokscope.analysis)

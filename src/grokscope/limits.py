@@ -19,8 +19,10 @@ def check_count(runs: int, field: str) -> None:
         raise ConfigError(field, f"{number} runs are more than the {MOST_RUNS:,} that one command trains")
 
 
-def chosen_seeds(seeds: Any) -> list[int]:
-    """The seeds that a number of them, or a list, stands for; ConfigError for anything else."""
+def chosen_seeds(seeds: Any) -> list[int] | None:
+    """The seeds that a number of them, or a list, stands for; None stands for none. ConfigError for anything else."""
+    if seeds is None:
+        return None
     if isinstance(seeds, Iterable) and not isinstance(seeds, (str, bytes)):
         return [coerce("seeds", int, seed) for seed in seeds]
     try:

@@ -33,6 +33,7 @@ from .figures.meanings import meanings_by_settings
 from .figures.style import same_looks, styled, to_png
 from .settings import flatten
 from .store import RunInfo, list_runs
+from .tasks import score_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -214,6 +215,7 @@ def _of_table(table: pd.DataFrame, by: Sequence[str], criterion: Criterion) -> l
         metrics = own.sort_values("epoch").reset_index(drop=True)
         both = {"train_accuracy", "test_accuracy"} <= set(metrics)
         phases = find_phases(metrics, criterion) if both else None
+        score = score_name({name: metrics[name].iloc[0] for name in ("loss", "task", "task.kind") if name in metrics})
         found.append(
             RunCurves(
                 arm=arm,
@@ -222,7 +224,8 @@ def _of_table(table: pd.DataFrame, by: Sequence[str], criterion: Criterion) -> l
                 phases=phases.borders if phases else (),
                 t_mem=phases.t_mem if phases else None,
                 t_grok=phases.t_grok if phases else None,
-                criterion=criterion.describe(),
+                criterion=criterion.describe(f"test {score}"),
+                score=score,
                 status=str(metrics["status"].iloc[0]) if "status" in metrics else "",
                 meaning=meanings.get(arm, ""),
             )

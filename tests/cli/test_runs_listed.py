@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -167,3 +168,17 @@ def test_a_report_by_one_setting_with_a_reference(run, runs, tmp_path):
     assert run("report", "--by", "bta", "-o", page)[0] == 2
     code, _, err = run("report", "--reference", "no prir", "--where", "task=modular", "-o", page)
     assert (code, err) == (2, "--reference: no arm is called 'no prir'. Did you mean no prior?\n")
+
+
+def test_regression_has_r_squared_in_tables_and_reports(run, tmp_path):
+    words = ("--set", "task.dimension=4", "--set", "task.train_size=20", "--set", "task.test_size=20", "-q")
+    run("train", "--task", "polynomial", "--model", "committee", "--set", "loss=mse", *words, "--set", "epochs=10")
+    _, out, _ = run("runs")
+    assert "train R² ≥ 0.99, held 100 epochs; t_grok: test R² ≥ 0.99" in out and "%" not in out
+    assert "Grokking (test R² ≥ 0.99, held 100 epochs)" in run("show", json.loads(run("runs", "--json")[1])[0]["id"])[1]
+    assert run("report", "-o", str(tmp_path / "page.html"))[0] == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "test R²</th>" in page and "Grokked: test R² ≥ 0.99" in page and "test accuracy</th>" not in page
+    run("train", *TINY)  # classes beside it
+    assert "test accuracy or R² ≥ 0.99" in (out := run("runs")[1])
+    assert re.search(r"R² = \d\.\d{3}", out) and re.search(r"\d\.\d%", out)

@@ -112,6 +112,25 @@ def test_what_is_asked_for_is_shaded():
     assert axis.low < 0.6 and 'class="asked"' in effect_svg(effect("exponent", 0.9, 0.8, 1.0), axis, (0.4, 0.6))
 
 
+def test_the_range_that_is_asked_for_has_ticks_where_it_is_one():
+    exponents = [effect("exponent", 0.5, 0.4, 0.6), effect("exponent", 0.7, 0.6, 0.75)]
+    assert 0.833 in axis_ticks(effect_axis(exponents, [(0.833, 1.2), (0.833, 1.2)]))
+    assert 0.833 not in axis_ticks(effect_axis(exponents, [(0.833, 1.2), (0.9, 1.1)]))
+
+
+def test_an_effect_at_the_edge_of_its_grid_shares_the_scale_of_the_others():
+    near, far = (
+        case(name, effects=[effect(f"exponent{more}", *ends)])
+        for name, more, ends in (
+            ("q = 1", "", (0.5, 0.4, 0.6)),
+            ("q = 4", ", at the edge of the grid", (0.05, 0.05, 0.2)),
+        )
+    )
+    html = card(row(cases=[near, far]))
+    assert html.count('class="axis"') == 1
+    assert "0.05 (0.05 to 0.2)</b> exponent, at the edge of the grid" in html
+
+
 def test_ranges_of_times_and_ratios_are_shaded_too():
     for name, asked in (("median of first crossing", (687.0, 1192.0)), ("median of τ_grok", (0.0, 2.0))):
         shown = effect(name, 900.0, 800.0, 1100.0)

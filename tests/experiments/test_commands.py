@@ -121,11 +121,9 @@ def test_what_is_wrong_with_a_question_is_one_line(toys, run, words, line):
 def test_outside_a_checkout_one_line_says_where_results_come_from(run):
     code, out, err = run("claims", "si-fig3")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith(
-        "--results: no folder results with results; an installed package has none: give the folder of the"
-    )
+    assert err.startswith("--results: there is no folder results. The published results come with the source code")
     assert f"--results grokscope-{__version__}/results (grokscope-{__version__}.tar.gz, or a checkout)" in err
-    assert err.endswith("or make some with `grokscope reproduce si-fig3`\n")
+    assert err.endswith("or make your own with `grokscope reproduce si-fig3`\n")
 
 
 def fail(runs):

@@ -60,7 +60,7 @@ def test_attention_of_one_evaluation_is_a_bar(make):
 def test_a_run_of_one_evaluation_is_a_dot_in_a_chart(make):
     from grokscope.pages import chart_svg
 
-    chart, _ = chart_of("mlp-norm", [make("no prior"), once(make("oracle"))])
+    chart, *_ = chart_of("mlp-norm", [make("no prior"), once(make("oracle"))])
     assert "<circle" in chart_svg(chart)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from grokscope.config.files import read_config
+from grokscope.errors import ConfigError
 from grokscope.launch.grid import read_grid
 from grokscope.tasks.addition import Addition
 from grokscope.tasks.parity import Parity
@@ -51,3 +52,16 @@ def test_a_grid_names_both_places_a_setting_may_come_from(file, capsys):
     file.write_text(FILE + '[grid]\ntask = ["parity"]\n')
     read_grid(file, {"task.pairs": "unordered"}, [0])
     assert capsys.readouterr().err == "task parity has no setting p, op, pairs (from my.toml or --set): ignored\n"
+
+
+def test_seeds_of_a_grid_come_from_seed_or_seeds_not_from_both(file):
+    file.write_text("seed = 5\n" + FILE + '[grid]\n"optim.lr" = [0.1, 0.2]\n')
+    assert [config.seed for config in read_grid(file, {}, None)] == [5, 5]
+    assert [config.seed for config in read_grid(file, {"seed": 6}, None)] == [6, 6]
+    with pytest.raises(ConfigError, match="seed: 5 is set, but --seeds chooses other seeds"):
+        read_grid(file, {}, [0, 1])
+    file.write_text(FILE + "[grid]\nseed = [3, 4]\n")
+    assert [config.seed for config in read_grid(file, {}, None)] == [3, 4]
+    file.write_text("seeds = 2\n" + FILE + "[grid]\nseed = [3, 4]\n")
+    with pytest.raises(ConfigError, match="seed: 3 is set, but seeds chooses other seeds"):
+        read_grid(file, {}, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ def run(arm="a", seed=0, shift=0.0, last=400, **given):
 
 
 def test_a_chart_has_the_median_and_the_middle_half_of_the_seeds():
-    chart, caption = chart_of("accuracy", [run(seed=s, shift=0.1 * s) for s in range(3)])
+    chart, caption, _ = chart_of("accuracy", [run(seed=s, shift=0.1 * s) for s in range(3)])
     (panel,) = chart.panels  # no run recorded D
     train, test = panel.lines
     assert (train.minor, test.minor) == (True, False)
@@ -42,8 +43,24 @@ def test_a_chart_has_the_median_and_the_middle_half_of_the_seeds():
     assert [phase["name"] for phase in plain["phases"]] == ["memorisation", "plateau", "grokking"]
 
 
+def test_regression_is_measured_by_r_squared():
+    chart, *_ = chart_of("train-test", [replace(run(), score="R²")])
+    plain = chart.to_dict()["panels"][0]
+    assert (plain["label"], plain["percent"], plain["fraction"]) == ("R²", False, True)
+    assert ">0.25<" in chart_svg(chart) and "%" not in chart_svg(chart)
+    assert chart_of("train-test", [run()]).chart.panels[0].label == "accuracy"
+    both = chart_of("train-test", [run(), replace(run("b"), score="R²")]).chart
+    assert both.panels[0].label == "accuracy or R²"
+
+
+def test_divergence_is_explained_only_where_it_is_drawn():
+    assert chart_of("accuracy", [run(D=0.5)]).title == "" and "D measures" in chart_of("accuracy", [run(D=0.5)]).caption
+    without = chart_of("accuracy", [run()])
+    assert without.title == "Training and test" and "D" not in without.caption
+
+
 def test_one_or_two_runs_are_drawn_as_they_are():
-    chart, _ = chart_of("mlp-norm", [run(seed=0), run(seed=1, last=200), run("b")])
+    chart, *_ = chart_of("mlp-norm", [run(seed=0), run(seed=1, last=200), run("b")])
     assert [(line.arm, line.seed) for line in chart.panels[0].lines] == [("a", 0), ("a", 1), ("b", None)]
     assert all(line.low is None for line in chart.panels[0].lines)
     assert np.isnan(chart.panels[0].lines[1].y[-1])  # it ended at epoch 200
@@ -51,15 +68,15 @@ def test_one_or_two_runs_are_drawn_as_they_are():
 
 
 def test_of_many_arms_only_the_medians_are_drawn():
-    chart, _ = chart_of("accuracy", [run(f"arm {n}", seed, 0.1 * seed) for n in range(9) for seed in range(3)])
+    chart, *_ = chart_of("accuracy", [run(f"arm {n}", seed, 0.1 * seed) for n in range(9) for seed in range(3)])
     assert len(chart.arms) == 9 and not chart.strips
     assert all(line.low is None for line in chart.panels[0].lines)
 
 
 def test_arms_that_share_a_colour_differ_in_their_dashes():
-    chart, _ = chart_of("mlp-norm", [run(name) for name in "abcdefgh"])
+    chart, *_ = chart_of("mlp-norm", [run(name) for name in "abcdefgh"])
     assert len({(colour, tuple(dashes)) for _, colour, dashes in chart.arms}) == 8
-    alone, _ = chart_of("mlp-norm", [run("no prior"), run("oracle")])
+    alone, *_ = chart_of("mlp-norm", [run("no prior"), run("oracle")])
     assert [dashes for *_, dashes in alone.arms] == [(), ()]
     assert "stroke-dasharray" in chart_svg(chart) and "stroke-dasharray" not in chart_svg(alone)
 
@@ -76,7 +93,7 @@ def test_long_runs_are_thinned_evenly_over_a_log_axis():
 
 
 def test_the_still_picture_shows_the_same_and_escapes_names():
-    chart, _ = chart_of(
+    chart, *_ = chart_of(
         "accuracy", [run("<b> & c", seed=s, shift=0.1 * s, D=np.linspace(2, 0.1, 41)) for s in range(3)]
     )
     root = ET.fromstring(chart_svg(chart))

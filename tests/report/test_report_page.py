@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from grokscope.analysis import DEFAULT
 from grokscope.figures import RunCurves
 from grokscope.report import Page, Picture, RunRow, Section, Setting, render, standard_pictures
 
@@ -68,8 +69,8 @@ def page() -> Page:
         pictures=(picture(),),
         runs=(
             RunRow(id="3f2a", arm="no prior", seed=0, status="grokked", epochs=12345, t_mem=61, t_grok=1240,
-                   train_accuracy=1.0, test_accuracy=0.9987, seconds=31.25),
-            RunRow(id="77bc", arm="oracle", seed=1, status="diverged", epochs=10, train_accuracy=float("nan")),
+                   train_accuracy="100.0 %", test_accuracy="99.9 %", seconds=31.25),
+            RunRow(id="77bc", arm="oracle", seed=1, status="diverged", epochs=10),
         ),
         command="grokscope demo --seeds 0,1 -o page.html",
         versions=(("grokscope", "0.1.0"), ("Python", "3.11")),
@@ -104,7 +105,7 @@ def test_what_has_not_happened_is_said_so(page, status, word):
 
 
 def test_the_page_says_by_which_criterion(page):
-    text = Reader(render(replace(page, criterion="≥ 99 %, held 100 epochs"))).text
+    text = Reader(render(replace(page, memorised=DEFAULT.describe("train accuracy"), grokked=DEFAULT.describe()))).text
     assert "Grokked: test accuracy ≥ 99 %, held 100 epochs." in text
     assert "Memorised at: train accuracy ≥ 99 %, held 100 epochs. Grokked at: test accuracy ≥ 99 %, held 100" in text
     assert "≥" not in Reader(render(page)).text

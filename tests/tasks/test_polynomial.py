@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from grokscope.scores import shown_score
+from grokscope.tasks import score_name, tasks
 from grokscope.tasks.polynomial import Polynomial, target
 
 
@@ -30,3 +32,21 @@ def test_inputs_have_length_one_on_average() -> None:
     train = Polynomial(dimension=50, train_size=2000).split(0).train
     assert train.inputs.square().sum(1).mean().item() == pytest.approx(1, rel=0.03)
     assert train.inputs.mean().item() == pytest.approx(0, abs=0.003)
+
+
+def test_its_accuracy_is_called_r_squared() -> None:
+    """From nested settings, and from flat ones as in a table of results; a squared error on classes is no regression."""
+    assert score_name({"loss": "mse", "task": {"kind": "polynomial"}}) == "R²"
+    assert score_name({"loss": "mse", "task.kind": "polynomial"}) == "R²"
+    assert score_name({"loss": "mse", "task": {"kind": "modular"}}) == "accuracy"
+    assert score_name({"loss": "mse", "task": {"kind": "from a file that is not loaded"}}) == "accuracy"
+    assert score_name({}) == "accuracy"
+    for name, task in tasks.entries().items():
+        assert (score_name({"loss": "mse", "task.kind": name}) == "R²") is task().shape.regression
+
+
+def test_how_scores_are_written() -> None:
+    assert shown_score(0.5, "accuracy") == "50.0 %"
+    assert shown_score(0.5, "R²") == "0.500"
+    assert shown_score(0.5, "R²", mixed=True) == "R² = 0.500"
+    assert shown_score(None, "R²") == shown_score(float("nan"), "accuracy") == "–"

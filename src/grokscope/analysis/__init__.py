@@ -75,3 +75,8 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    """The public names, for tab completion: most are imported when they are first used."""
+    return sorted(__all__)

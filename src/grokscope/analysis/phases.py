@@ -94,17 +94,18 @@ class Phases:
     def _span(name: str, start: int | None, end: int) -> Span | None:
         return Span(name, start, end) if start is not None else None
 
-    def describe(self, criterion: Criterion = DEFAULT, status: str = "") -> list[str]:
+    def describe(self, criterion: Criterion = DEFAULT, status: str = "", score: str = "accuracy") -> list[str]:
         """One plain sentence per phase.
 
         criterion   the one that t_mem and t_grok were found by
         status      that of the run; "never" is used only for a run that was trained to its last epoch
+        score       what the criterion is about: accuracy, or R²
         """
         return [
-            f"Memorisation ({criterion.describe('train accuracy')}): {self._say_time(self.t_mem, status)}.",
+            f"Memorisation ({criterion.describe(f'train {score}')}): {self._say_time(self.t_mem, status)}.",
             self._say_plateau(),
             self._say_resurgence(),
-            f"Grokking ({criterion.describe('test accuracy')}): {self._say_time(self.t_grok, status)}.",
+            f"Grokking ({criterion.describe(f'test {score}')}): {self._say_time(self.t_grok, status)}.",
         ]
 
     def _say_time(self, epoch: int | None, status: str) -> str:

@@ -63,9 +63,9 @@ class Criterion:
             self.clock
         ]
 
-    def describe(self, accuracy: str = "test accuracy") -> str:
-        """`test accuracy ≥ 99 %, held 100 epochs`"""
-        return f"{accuracy} {self}"
+    def describe(self, score: str = "test accuracy") -> str:
+        """`test accuracy ≥ 99 %, held 100 epochs`, or `test R² ≥ 0.99, held 100 epochs`"""
+        return f"{score} ≥ {self.threshold:.6g}, {self.manner}" if score.endswith("R²") else f"{score} {self}"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -85,7 +85,7 @@ class Criterion:
 
         epoch = np.asarray(epochs)
         if np.any(np.diff(epoch) <= 0):
-            raise ValueError("epochs must increase from row to row")
+            raise ValueError("epochs must increase from row to row: give the rows of one run, in order")
         # Stretches of evaluations at or above the threshold: rows start … end − 1.
         above = reaches(np.asarray(accuracy), self.threshold)
         edges = np.flatnonzero(np.diff(above.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import nn
 
+from ..config import with_seeds
 from ..errors import ConfigError
 from ..launch import local
 from ..limits import chosen_seeds
@@ -163,7 +164,7 @@ def train(
     config: RunConfig,
     *,
     model: Callable[..., nn.Module] | None = None,
-    seeds: int | Iterable[int] = 1,
+    seeds: int | Iterable[int] | None = None,
     device: str = "auto",
     runs: str | Path = "runs",
     lanes: int | None = None,
@@ -175,7 +176,7 @@ def train(
     """Train one configuration with several seeds in parallel; finished runs are returned unchanged.
 
     model      a function that builds an nn.Module, in place of the model of `config`; see `grokscope.attach.fleet`
-    seeds      number of seeds (0 … n−1), or a list of seeds
+    seeds      number of seeds (0 … n−1), or a list of seeds; by default that of `config`, which is 0 unless it is set
     device     auto, cpu, cuda or cuda:1
     runs       folder with one subfolder per run
     lanes      how many runs train at once: per fleet on a GPU (None: limited by memory), in total on a CPU (None: by cores)
@@ -195,7 +196,7 @@ def train(
     chosen = chosen_seeds(seeds)
     shown = hasattr(progress, "update")
     bar = None if shown else bar_for(progress)
-    watch = Watch([replace(config, seed=seed) for seed in chosen], bar, callbacks, progress if shown else None)
+    watch = Watch(with_seeds(config, chosen), bar, callbacks, progress if shown else None)
     try:
         trained = local.train(config, seeds=chosen, device=device, runs=runs, lanes=lanes, progress=watch, track=track)
     finally:

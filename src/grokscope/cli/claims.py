@@ -127,12 +127,12 @@ def _nothing(results: Path, scales: Sequence[str], names: Sequence[str]) -> str:
     of = f" of {', '.join(names)}" if names else ""
     sizes = f" {scales[0]}" if len(scales) == 1 else ""
     run = f"grokscope reproduce {names[0].partition('/')[0] if names else 'NAME'}"
-    where = f"{results} contains no{sizes} results{of}" if results.is_dir() else f"no folder {results} with results"
+    where = f"{results} contains no{sizes} results{of}" if results.is_dir() else f"there is no folder {results}"
     # the wheel leaves them out for their size
     archive = f"grokscope-{__version__}"
     return (
-        f"{where}; an installed package has none: give the folder of the source code{_source()} with --results "
-        f"{archive}/results ({archive}.tar.gz, or a checkout), or make some with `{run}`"
+        f"{where}. The published results come with the source code{_source()}, not with the installed package: give their folder "
+        f"with --results {archive}/results ({archive}.tar.gz, or a checkout), or make your own with `{run}`"
     )
 
 

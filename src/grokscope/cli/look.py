@@ -11,7 +11,9 @@ import typer
 
 from ..errors import ConfigError, StoreError
 from ..garbage import no_collection
+from ..scores import ACCURACY
 from ..settings import flatten
+from ..tasks import score_name
 from .app import Json, Runs, Status, Where, app, check_status, parse_sets
 from .choice import EPILOG, choose_runs, progress_bar
 from .printing import to_json
@@ -21,7 +23,7 @@ from .selection import select_runs
 if TYPE_CHECKING:
     from ..analysis import Criterion
 
-FIRST = {"train accuracy": "t_mem_first", "test accuracy": "t_grok_first"}
+FIRST = {"train": "t_mem_first", "test": "t_grok_first"}
 """The first touch of the threshold, shown beside times that another clock finds."""
 
 Threshold = Annotated[
@@ -113,12 +115,13 @@ def show(
     criterion = parse_criterion(threshold, clock, window)
     info = find_run(folder, run, damaged=True)
     metrics, phases, times = None, [], {}
+    score = score_name(info.config)
     try:
         metrics = None if info.problem else read_metrics(info).to_pandas()
     except StoreError as error:
         info = replace(info, problem=str(error))
     if metrics is not None and len(metrics):
-        phases = find_phases(metrics, criterion).describe(criterion, info.status)
+        phases = find_phases(metrics, criterion).describe(criterion, info.status, score)
         times = run_times(metrics, criterion).to_dict()
     last = {} if metrics is None or metrics.empty else {k: v for k, v in metrics.iloc[-1].to_dict().items() if v == v}
     if as_json:
@@ -126,9 +129,12 @@ def show(
         print(to_json(as_objects([info], criterion)[0] | more))
         raise typer.Exit(1 if info.problem else 0)
     table_of_runs([info], criterion)
-    touched = [f"{name} at epoch {times[key]:,}" for name, key in FIRST.items() if times and _too_early(times, key)]
+    touched = [
+        f"{name} {score} at epoch {times[key]:,}" for name, key in FIRST.items() if times and _too_early(times, key)
+    ]
     if touched:
-        print(f"first touch of {criterion.percent}: {', '.join(touched)}")
+        level = criterion.percent if score == ACCURACY else f"{criterion.threshold:.6g}"
+        print(f"first touch of {level}: {', '.join(touched)}")
     print("\nphases")
     for sentence in phases:
         print(f"  {sentence}")

@@ -113,11 +113,9 @@ def _list_figures(as_json: bool) -> None:
     ]
     about = "A run from memorising to grokking: accuracies, attention, embeddings"
     listed.append({"name": MOVIE, "title": "Movie", "from": "checkpoints", "about": about})
-    print(
-        to_json(listed)
-        if as_json
-        else "\n".join(f"{one['name']:<18} {one['from']:<12} {one['title']}" for one in listed)
-    )
+    width = max(len(one["name"]) for one in listed)
+    lines = [f"{one['name']:<{width}}  {one['from']:<11}  {one['title']}" for one in listed]
+    print(to_json(listed) if as_json else "\n".join(lines))
 
 
 def _write_movie(runs: Sequence[RunInfo], path: Path) -> Path:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..conditions import resolve, short_keys, shown_value
 from ..errors import ConfigError, StoreError, nearest
+from ..scores import shown_score
 from ..settings import flatten
+from ..tasks import score_name
 
 if TYPE_CHECKING:
     from ..analysis import Criterion, Times
@@ -21,13 +23,13 @@ RUN_COLUMNS = {
     "seed": "Seed of the run.",
     "status": "running, stopped, failed, done, grokked, diverged or damaged.",
     "epoch": "Epoch of its newest checkpoint.",
-    "t_mem": "Epoch at which train accuracy met the criterion.",
-    "t_grok": "Epoch at which test accuracy met the criterion.",
+    "t_mem": "Epoch at which train accuracy (R² of a regression) met the criterion.",
+    "t_grok": "Epoch at which test accuracy (R² of a regression) met the criterion.",
     "t_mem_first": "First epoch with train accuracy at the threshold.",
     "t_grok_first": "First epoch with test accuracy at the threshold.",
     "tau_grok": "t_gen / t_mem, both at 95 %.",
-    "train": "Train accuracy at the last evaluation.",
-    "test": "Test accuracy at the last evaluation.",
+    "train": "Train accuracy, or R², at the last evaluation.",
+    "test": "Test accuracy, or R², at the last evaluation.",
     "seconds": "Seconds of training.",
     "created": "When it was created, in UTC.",
 }
@@ -42,6 +44,7 @@ class RunColumns:
     def __init__(self, found: Sequence[RunInfo], criterion: Criterion):
         self.found = found
         self.times, self.problems = times_of(found, criterion)
+        self.scores = {run.id: score_name(run.config) for run in found}
         self._settings = {run.id: flatten(run.config) for run in found}
         self.settings = list(dict.fromkeys(name for own in self._settings.values() for name in own))
         """Every setting of any of the runs, by dotted name."""
@@ -89,7 +92,7 @@ class RunColumns:
         if column in ("t_mem", "t_grok") and value is None:
             return unreached_word(run.status if run.id in self.times else "damaged")
         if column in SHARES:
-            return "–" if value is None else f"{100 * value:.1f}%"
+            return shown_score(value, self.scores[run.id], mixed=len(set(self.scores.values())) > 1).replace(" %", "%")
         if column == "created":
             return "–" if value is None else str(value)[:16].replace("T", " ")
         if column == "seconds":

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..conditions import arms_of
 from ..errors import ConfigError
+from ..scores import either_score
 from .run_columns import RunColumns, times_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ def table_of_runs(
     else:
         hidden = _print_table(found, values, chosen, fit=not columns)
         if any(name.startswith(("t_mem", "t_grok")) for name in chosen):
-            print(f"t_mem: {criterion.describe('train accuracy')}; t_grok: {criterion.describe('test accuracy')}")
+            score = either_score(values.scores.values())
+            print(f"t_mem: {criterion.describe(f'train {score}')}; t_grok: {criterion.describe(f'test {score}')}")
         if hidden:
             print(f"(not shown, since the terminal is narrow: {', '.join(hidden)}; see --columns)", file=sys.stderr)
     for run in found:

@@ -116,7 +116,12 @@ def train(
         float | None, typer.Option(help="Fraction of the weights that the ticket prunes (default: 0.6).")
     ] = None,
     loss: Annotated[str | None, typer.Option(help="Name of the loss.", autocompletion=complete("losses"))] = None,
-    seeds: Seeds = "1",
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            "--seeds", metavar="N | A,B,C", help="Number of seeds (0 … N−1), or a list; by default the setting `seed`."
+        ),
+    ] = None,
     name: Name = None,
     runs: Runs = Path("runs"),
     on: On = "local",
@@ -138,8 +143,7 @@ def train(
 
         grokscope train my.toml --ticket 3f9a@t_grok --rate 0.6
     """
-    from dataclasses import replace
-
+    from ..config import with_seeds
     from ..config.files import read_config
 
     kinds = {"task": task, "model": model, "optim": optim, "prior": prior, "filter": filter, "loss": loss}
@@ -147,7 +151,7 @@ def train(
     sets = parse_sets(settings)
     place = parse_place(on, sets)
     config = read_config(file, chosen | sets)
-    configs = [replace(config, seed=seed) for seed in parse_seeds(seeds)]
+    configs = with_seeds(config, parse_seeds(seeds) if seeds is not None else None, "--seeds")
     train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or (), name)
 
 
@@ -185,7 +189,7 @@ def sweep(
 
     sets = parse_sets(settings)
     place = parse_place(on, sets)
-    configs = read_grid(file, sets, parse_seeds(seeds) if seeds else None)
+    configs = read_grid(file, sets, parse_seeds(seeds) if seeds is not None else None)
     train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or (), name)
 
 

@@ -6,6 +6,7 @@ with imports():  # PyTorch comes with it
     from .combine import combine
     from .merge import merge, nested
     from .run import COMPONENTS, SCHEMA, RunConfig
+    from .seeded import with_seeds
     from .stored import read_stored, read_stored_if_possible, readable_settings
     from .watch import Log, Stop
 
@@ -21,4 +22,5 @@ __all__ = [
     "read_stored",
     "read_stored_if_possible",
     "readable_settings",
+    "with_seeds",
 ]

@@ -17,7 +17,7 @@ from jinja2 import Template
 from ..pages import environment
 from .base import PAPERS, VERDICTS
 from .column_words import in_words
-from .effects import axis_svg, effect_axis, effect_svg
+from .effects import AT_THE_EDGE, axis_svg, effect_axis, effect_svg
 from .ledger import decided
 
 SHOWN = 8
@@ -96,8 +96,8 @@ def _by_name(cases: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
 
 
 def _kind(effect: Mapping[str, Any]) -> str:
-    """What effects of one scale have in common: their name, without the epoch of an accuracy."""
-    return re.sub(r"\baccuracy_\d+$", "test accuracy", effect["name"])
+    """What effects of one scale have in common: their name, without the epoch of an accuracy, and without remarks."""
+    return re.sub(r"\baccuracy_\d+$", "test accuracy", effect["name"].removesuffix(AT_THE_EDGE))
 
 
 def _table(cases: Sequence[dict[str, Any]]) -> dict[str, Any]:

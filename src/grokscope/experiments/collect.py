@@ -19,6 +19,7 @@ from ..config.references import origins
 from ..figures import RunCurves
 from ..settings import flatten
 from ..store import RunInfo, read_metrics
+from ..tasks import score_name
 from ..tickets.base import FromRun
 from .clocks import THRESHOLDS, column_of
 from .collected import Finished, collect_named
@@ -197,7 +198,9 @@ def criterion_of(results: Results) -> Criterion:
 def curves_from(results: Results) -> list[RunCurves]:
     """The stored curves, ready to draw. Phases are those found at full resolution, not what the thinned curves would give."""
     groups = dict(list(results.curves.groupby("run")))
-    criterion = criterion_of(results).describe()
+    criterion = criterion_of(results)
+    rows = results.runs.to_dict("records")
+    scores = {row["run"]: score_name(row) for row in rows}
     return [
         RunCurves(
             arm=row["arm"],
@@ -207,10 +210,11 @@ def curves_from(results: Results) -> list[RunCurves]:
             t_mem=phases.t_mem,
             t_grok=phases.t_grok,
             branched=None if (after := _whole(row.get("epochs_after"))) is None else int(row["epoch"]) - after,
-            criterion=criterion,
+            criterion=criterion.describe(f"test {scores[row['run']]}"),
+            score=scores[row["run"]],
             status=row.get("status", ""),
         )
-        for row, phases in ((row, phases_from(row)) for row in results.runs.to_dict("records"))
+        for row, phases in ((row, phases_from(row)) for row in rows)
     ]
 
 

@@ -17,6 +17,8 @@ TIMES = re.compile(r"^median of")
 """Names of effects that are times: drawn on a log scale, too."""
 DIFFERENCES = re.compile(r"^(difference|mean of gain|Spearman|mean of rank correlation|mean of log10 change)")
 """Names of effects for which no effect is 0."""
+AT_THE_EDGE = ", at the edge of the grid"
+"""Ends the name of an effect that was searched for on a grid and found at its end; it has the scale of the others."""
 Range = tuple[float, float]
 
 
@@ -28,6 +30,8 @@ class EffectAxis(NamedTuple):
     log: bool
     none: float | None
     """The value of no effect, if there is one."""
+    marked: tuple[float, ...] = ()
+    """Ends of the range that is asked for, as far as they are on the scale."""
 
     def place(self, value: float) -> float:
         """Pixels from the left."""
@@ -59,13 +63,15 @@ def effect_axis(effects: Sequence[Mapping[str, Any]], asked: Sequence[Range] = (
     if len(known) < 2:
         return None
     low, high = min(known), max(known)
+    ends = asked[0] if len(set(asked)) == 1 else ()
+    marked = tuple(end for end in ends if low <= end <= high)
     if name.startswith("share") or ("accuracy" in name and none is None):
         low, high = 0.0, max(1.0, high)
     if log:
         room = max(math.log(high / low), 0.2) * 0.06
-        return EffectAxis(low * math.exp(-room), high * math.exp(room), True, none)
+        return EffectAxis(low * math.exp(-room), high * math.exp(room), True, none, marked)
     room = max(high - low, 1e-9 + 0.02 * abs(high)) * 0.06
-    return EffectAxis(low - room, high + room, False, none)
+    return EffectAxis(low - room, high + room, False, none, marked)
 
 
 def effect_svg(effect: Mapping[str, Any], axis: EffectAxis, asked: Range | None = None) -> Markup:
@@ -98,12 +104,14 @@ def axis_svg(axis: EffectAxis) -> Markup:
     for value in axis_ticks(axis):
         x = axis.place(value)
         weight = ' class="none"' if value == axis.none else ""
-        parts.append(f'<path d="M{x:.1f} 0v4"/><text x="{x:.1f}" y="15" text-anchor="middle"{weight}>{value:g}</text>')
+        parts.append(
+            f'<path d="M{x:.1f} 0v4"/><text x="{x:.1f}" y="15" text-anchor="middle"{weight}>{value:.3g}</text>'
+        )
     return Markup(f'<svg class="axis" viewBox="0 0 {WIDTH} 18" aria-hidden="true">{"".join(parts)}</svg>')
 
 
 def axis_ticks(axis: EffectAxis) -> list[float]:
-    """Few round numbers, the value of no effect among them; none so near to an end that its label is cut."""
+    """No effect, the ends of what is asked for, and few round numbers; none so near to an end that its label is cut."""
     if axis.log:
         steps = (1, 2, 5) if math.log10(axis.high / axis.low) < 1.4 else (1,)
         powers = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
@@ -118,7 +126,7 @@ def axis_ticks(axis: EffectAxis) -> list[float]:
     if axis.none is not None and axis.none not in inside:
         inside.append(axis.none)
     kept: list[float] = [axis.none] if axis.none is not None else []
-    for x in inside:
+    for x in (*axis.marked, *inside):
         if all(abs(axis.place(x) - axis.place(other)) > 30 for other in kept):
             kept.append(x)
     return sorted(kept)

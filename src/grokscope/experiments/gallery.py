@@ -104,6 +104,6 @@ def _pictures(experiment: Experiment, results: Results) -> Iterator[Picture]:
             height=height,
             svg=figure_svg(drawn.figure),
             data=figure_data(drawn.figure),
-            on_demand=chart[0] if chart else None,
+            on_demand=chart.chart if chart else None,
             lazy=True,
         )

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from .curves import draw_seeds, overlay_panels
-from .data import FRACTIONS, RunCurves, by_arm, middle, need, recorded
+from .data import FRACTIONS, RunCurves, by_arm, middle, need, recorded, score_of
 from .panels import arm_handle, legend, log_values, outcome, panels, subtitle
 from .phases import mark_time, phase_entries, phase_names, shade_phases, time_entries
 from .registry import figures
@@ -40,8 +40,8 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     need(runs, "test_accuracy")
     arms = by_arm(runs)
     names, colours = phase_names(runs), arm_colours(list(arms))
-    divergence = recorded(runs, "D")
-    figure, axes = panels(runs, {"accuracy (fraction)": 1.55} | ({D_LABEL: 1.15} if divergence else {}))
+    divergence, score = recorded(runs, "D"), score_of(runs)
+    figure, axes = panels(runs, {_fraction(score): 1.55} | ({D_LABEL: 1.15} if divergence else {}))
     axes[0, 0].set_ylim(*FRACTIONS)
     for arm, (name, members) in enumerate(arms.items()):
         above = axes[0, arm]
@@ -58,13 +58,18 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     if divergence:
         log_values(axes[1, 0], 2 * _largest_divergence(runs))
     entries = [
-        (Line2D([], [], color=TRAIN_COLOUR, ls=TRAIN_DASHES, lw=1.2), "train accuracy"),
-        (arm_handle(colours.values()), "test accuracy" + (", D" if divergence else "")),
+        (Line2D([], [], color=TRAIN_COLOUR, ls=TRAIN_DASHES, lw=1.2), f"train {score}"),
+        (arm_handle(colours.values()), f"test {score}" + (", D" if divergence else "")),
         *time_entries(runs, "branched", "branch"),
         *time_entries(runs, "t_grok", "grokking", seeds=True),
     ]
     legend(figure, [*entries, *phase_entries(names)])
     return figure
+
+
+def _fraction(score: str) -> str:
+    """The label of an axis; R² is a fraction by definition."""
+    return f"{score} (fraction)" if score == "accuracy" else score
 
 
 def _largest_divergence(runs: Sequence[RunCurves]) -> float:
@@ -103,7 +108,8 @@ def _zero_since(run: RunCurves) -> float | None:
 def accuracy_overlay(runs: Sequence[RunCurves]) -> Figure:
     """Training accuracy, test accuracy and D over epochs, arms on common axes: does D fall before test accuracy rises?"""
     need(runs, "test_accuracy")
-    rows = {"train_accuracy": "training\naccuracy", "test_accuracy": "test accuracy\n(fraction)"}
+    score = score_of(runs)
+    rows = {"train_accuracy": f"training\n{score}", "test_accuracy": f"test {_fraction(score)}".replace(" (", "\n(")}
     rows |= {"D": D_LABEL.replace(" (", "\n(")} if recorded(runs, "D") else {}
     limits = dict.fromkeys(("train_accuracy", "test_accuracy"), FRACTIONS)
     return overlay_panels(runs, rows, heights=(0.9, 1.5, 1.3)[: len(rows)], log=("D",), limits=limits)[0]

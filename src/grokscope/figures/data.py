@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..errors import ConfigError
+from ..scores import ACCURACY, either_score
 from .style import same_looks
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class RunCurves:
     """Epoch at which it branched from another run, whose rows come before; None for a run with a start of its own."""
     criterion: str = ""
     """What t_grok is, e.g. test accuracy ≥ 99 %, held 100 epochs; empty where that is not known."""
+    score: str = ACCURACY
+    """What the columns train_accuracy and test_accuracy hold: accuracy, or R² where answers are real numbers."""
     status: str = ""
     """done, grokked, diverged, stopped or running; empty where that is not known. Only a run that is done "never" grokked."""
     positions: Sequence[str] = ()
@@ -89,6 +92,11 @@ def by_arm(runs: Sequence[RunCurves]) -> dict[str, list[RunCurves]]:
 def same_looks_of(runs: Sequence[RunCurves]) -> AbstractContextManager[None]:
     """All that is drawn within shows an arm in one colour."""
     return same_looks(list(by_arm(runs)), {run.arm: run.meaning for run in runs if run.meaning})
+
+
+def score_of(runs: Sequence[RunCurves]) -> str:
+    """What an axis of their accuracies is called."""
+    return either_score(run.score for run in runs)
 
 
 def recorded(runs: Sequence[RunCurves], column: str) -> bool:

@@ -99,7 +99,7 @@ def _draw_accuracy(ax: Axes, run: RunCurves, epoch: int) -> None:
         ax.text(plateau, height, name, color=colour, size=SMALL, ha="center", va="bottom" if above else "top")
     ax.axvline(max(epoch, 1), color="black", lw=0.7)
     ax.set_ylim(-0.02, 1.03)
-    ax.set(xlabel="epoch", ylabel="accuracy (fraction)")
+    ax.set(xlabel="epoch", ylabel="accuracy (fraction)" if run.score == "accuracy" else run.score)
     ax.set_title(f"{run.arm}, epoch {epoch:,}" if run.arm else f"epoch {epoch:,}", loc="left")
 
 

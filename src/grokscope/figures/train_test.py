@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from .curves import HALF, draw_seeds, overlay_panels
-from .data import FRACTIONS, RunCurves, by_arm, need
+from .data import FRACTIONS, RunCurves, by_arm, need, score_of
 from .facets import facets
 from .panels import (
     all_epochs,
@@ -30,7 +30,6 @@ from .registry import figures
 from .style import NEUTRAL, PAGE_WIDTH, SMALL, TRAIN_COLOUR, TRAIN_DASHES, arm_colours
 
 Column = Literal["accuracy", "loss"]
-LABELS: dict[Column, str] = {"accuracy": "accuracy", "loss": "loss"}
 SMALL_PANELS = 5
 """Small panels side by side."""
 
@@ -41,7 +40,7 @@ def train_and_test(
 ) -> Figure:
     """Training and test curves of each arm: how long does test wait for training?
 
-    column    accuracy, or loss (for regression; on a log scale)
+    column    accuracy (R² of a regression), or loss (on a log scale)
     apart     a panel for each arm with both curves; otherwise arms share panels, or, where they are many and stand in no order,
               have a small panel each
     linear    epochs on a linear axis instead of a log axis
@@ -54,7 +53,10 @@ def train_and_test(
     elif len(parts) == len(arms):
         figure = _multiples(runs, column)
     else:
-        labels = {f"train_{column}": f"training {LABELS[column]}", f"test_{column}": f"test {LABELS[column]}"}
+        labels = {
+            f"train_{column}": f"training {_label(runs, column)}",
+            f"test_{column}": f"test {_label(runs, column)}",
+        }
         limits = dict.fromkeys(labels, FRACTIONS) if column == "accuracy" else {}
         figure, _ = overlay_panels(runs, labels, heights=(1.15, 1.75), log=column == "loss", limits=limits)
     for ax in figure.axes:
@@ -69,9 +71,13 @@ def train_and_test(
     return figure
 
 
+def _label(runs: Sequence[RunCurves], column: Column) -> str:
+    return score_of(runs) if column == "accuracy" else column
+
+
 def _apart(runs: Sequence[RunCurves], column: Column) -> Figure:
     colours = arm_colours(list(by_arm(runs)))
-    figure, axes = panels(runs, {LABELS[column]: 1.5})
+    figure, axes = panels(runs, {_label(runs, column): 1.5})
     for ax, (name, members) in zip(axes[0], by_arm(runs).items(), strict=True):
         draw_seeds(ax, members, f"train_{column}", TRAIN_COLOUR, "training", ls=TRAIN_DASHES, lw=1.2)
         draw_seeds(ax, members, f"test_{column}", colours[name], "test")
@@ -106,7 +112,7 @@ def _multiples(runs: Sequence[RunCurves], column: Column) -> Figure:
         ax.tick_params(labelsize=SMALL, labelbottom=place + SMALL_PANELS >= len(arms))
         ax.tick_params(axis="x", which="minor", labelbottom=False)
         ax.set_xlabel("epoch" if place >= SMALL_PANELS * (lines - 1) else "", size=SMALL)
-    figure.supylabel(LABELS[column], size=8)
+    figure.supylabel(_label(runs, column), size=8)
     grey = Line2D([], [], color=TRAIN_COLOUR, ls=TRAIN_DASHES, lw=1.0)
     entries = [(grey, "training"), (arm_handle(colours.values()), "test")]
     if max(map(len, arms.values())) > 2:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..config import RunConfig, merge, nested
+from ..config import RunConfig, merge, nested, with_seeds
 from ..config.files import print_line, read_toml
 from ..errors import ConfigError, named, shown
 from ..limits import check_count
@@ -25,20 +24,21 @@ def read_grid(
     """
     plain = read_toml(file)
     grid = plain.pop("grid", {})
-    given = plain.pop("seeds", 1)
+    given = plain.pop("seeds", None)
     if not isinstance(grid, dict) or not grid:
         raise ConfigError("grid", f'{file} has no table [grid] of lists, such as "prior.beta" = [0.0, 0.3]')
     ignored: dict[str, None] = {}
     base = merge(plain, nested(settings), source=str(file), notify=lambda line: ignored.setdefault(line))
-    chosen = seeds if seeds is not None else _seeds(given)
+    chosen = seeds if seeds is not None or given is None else _seeds(given)
+    field = "seeds" if seeds is None else "--seeds"
     configs = []
     source = f"{file} or --set" if settings else str(file)
     grid_points = points(grid)
-    check_count(len(grid_points) * len(chosen), "grid")
+    check_count(len(grid_points) * len(chosen or "1"), "grid")
     for point in grid_points:
         plain = merge(base, nested(point), source=source, notify=lambda line: ignored.setdefault(line))
         config = RunConfig.from_dict(plain).check()
-        configs += [dataclasses.replace(config, seed=seed) for seed in chosen]
+        configs += with_seeds(config, chosen, field)
     for line in ignored:
         notify(line)
     return configs

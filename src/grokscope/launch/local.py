@@ -8,14 +8,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..config import RunConfig, combine
+from ..config import RunConfig, combine, with_seeds
 from ..errors import ConfigError, StoreError
 from ..fleet import Job, Progress, TrainingStats
 from ..garbage import spared_at_first
@@ -46,7 +45,7 @@ from .waiting import wait_for
 def train(
     config: RunConfig,
     *,
-    seeds: int | Iterable[int] = 1,
+    seeds: int | Iterable[int] | None = None,
     device: str = "auto",
     runs: str | Path = "runs",
     lanes: int | None = None,
@@ -55,7 +54,7 @@ def train(
 ) -> list[RunInfo]:
     """Train one configuration with several seeds in parallel; finished runs are returned unchanged.
 
-    seeds    number of seeds (0 … n−1), or a list of seeds
+    seeds    number of seeds (0 … n−1), or a list of seeds; by default that of `config`, which is 0 unless it is set
     device   auto, cpu, cuda or cuda:1
     runs     folder with one subfolder per run
     lanes    how many runs train at once: per fleet on a GPU (None: limited by memory), in total on a CPU (None: by cores)
@@ -64,7 +63,7 @@ def train(
 
     Ctrl-C saves the runs and returns them with status "stopped"; the same call continues from there.
     """
-    configs = [replace(config, seed=seed) for seed in chosen_seeds(seeds)]
+    configs = with_seeds(config, chosen_seeds(seeds))
     return train_all(configs, device=device, runs=runs, lanes=lanes, progress=progress, track=track)
 
 

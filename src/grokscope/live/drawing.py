@@ -7,6 +7,7 @@ from typing import Any
 
 from ..analysis import DEFAULT
 from ..settings import flatten
+from ..tasks import score_name
 from .choice import Choice, natural, setting_of
 from .curves import band, common_epochs, plain, sampled
 from .panels import PANELS
@@ -113,7 +114,7 @@ def details(choice: Choice, run: LiveRun, known: Positions | None) -> dict[str, 
         "status": run.info.status,
         "reason": run.info.reason or run.info.problem,
         "settings": [[name, str(value)] for name, value in run.settings.items()],
-        "sentences": found.describe(DEFAULT, run.info.status) if found else [],
+        "sentences": found.describe(DEFAULT, run.info.status, score_name(run.info.config)) if found else [],
         "spans": [list(span) for span in found.borders] if found else [],
         "attention": {
             "epochs": grid.tolist(),

@@ -19,7 +19,7 @@ class Panel:
 PANELS = (
     Panel(
         name="accuracy",
-        title="Accuracy",
+        title="Accuracy (R² of a regression)",
         metrics=(("test_accuracy", "test"), ("train_accuracy", "train")),
         percent=True,
     ),

@@ -43,6 +43,9 @@ class Panel:
     lines: Sequence[Line]
     log: bool = False
     percent: bool = False
+    """Fractions, written in per cent, on an axis from 0 to 1."""
+    fraction: bool = False
+    """Fractions, written as they are, on such an axis."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +80,7 @@ class Chart:
                     "label": panel.label,
                     "log": panel.log,
                     "percent": panel.percent,
+                    "fraction": panel.fraction,
                     "lines": [_line(line) for line in panel.lines],
                 }
                 for panel in self.panels

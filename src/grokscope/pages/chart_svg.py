@@ -149,7 +149,7 @@ def value_range(panel: Panel) -> tuple[float, float]:
     if not len(values):
         return (0.1, 1.0) if panel.log else (0.0, 1.0)
     low, high = float(values.min()), float(values.max())
-    if panel.percent:
+    if panel.percent or panel.fraction:
         return 0.0, max(1.03, high)
     if panel.log:
         return (low / 2, high * 2) if low == high else (low * 0.8, high * 1.25)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..figures import RunCurves, recorded
-from ..figures.data import Values, by_arm, middle, together
+from ..figures.data import Values, by_arm, middle, score_of, together
 from ..figures.phases import PHASES
 from ..figures.style import PHASE_COLOURS, Look, plain_looks
 from ..pages import Chart, Line, Panel, Strip
@@ -34,14 +34,16 @@ class Metric(NamedTuple):
 
 class PanelSpec(NamedTuple):
     label: str
+    """Empty for accuracies, whose panel is named by what the runs measure: accuracy, or R²."""
     metrics: Sequence[Metric]
     log: bool = False
-    percent: bool = False
 
 
 class ChartSpec(NamedTuple):
     panels: Sequence[PanelSpec]
     caption: str
+    alone: tuple[str, str] = ("", "")
+    """Title and caption where only the first panel has curves, if they are others."""
     phases: bool = False
     """Whether the phases of each arm are shown above the first panel."""
 
@@ -49,14 +51,17 @@ class ChartSpec(NamedTuple):
 CHARTS = {
     "accuracy": ChartSpec(
         [
-            PanelSpec(
-                "accuracy", [Metric("train_accuracy", "train", True), Metric("test_accuracy", "test")], percent=True
-            ),
+            PanelSpec("", [Metric("train_accuracy", "train", True), Metric("test_accuracy", "test")]),
             PanelSpec("D = KL(α*‖α), nats", [Metric("D", "D")], log=True),
         ],
         "Look first at the gap between the thin dotted train curve and the thick test curve of an arm: that is the wait called "
         "grokking. Then look down: D measures how far attention is from the informative positions (0 = exactly on them). If "
         "structure is what the run is waiting for, D falls before test accuracy rises.",
+        alone=(
+            "Training and test",
+            "Look at the gap between the thin dotted train curve and the thick test curve of an arm: that is the wait called "
+            "grokking.",
+        ),
         phases=True,
     ),
     "gradient": ChartSpec(
@@ -78,11 +83,7 @@ CHARTS = {
         "grok at a similar norm, and whether an arm that never groks is kept from it by its norm or by its attention.",
     ),
     "train-test": ChartSpec(
-        [
-            PanelSpec(
-                "accuracy", [Metric("train_accuracy", "train", True), Metric("test_accuracy", "test")], percent=True
-            )
-        ],
+        [PanelSpec("", [Metric("train_accuracy", "train", True), Metric("test_accuracy", "test")])],
         "Thin and dotted: training. Thick: test.",
     ),
     "norms": ChartSpec(
@@ -92,8 +93,16 @@ CHARTS = {
 }
 
 
-def chart_of(name: str, runs: Sequence[RunCurves], *, medians: bool = False) -> tuple[Chart, str] | None:
-    """The chart of a figure with its caption; None for figures without one, or without two epochs to draw.
+class ShownChart(NamedTuple):
+    chart: Chart
+    caption: str
+    """What to look at."""
+    title: str
+    """What it is, if it is not what the figure is called; else empty."""
+
+
+def chart_of(name: str, runs: Sequence[RunCurves], *, medians: bool = False) -> ShownChart | None:
+    """The chart of a figure; None for figures without one, or without two epochs to draw.
 
     medians   leave out bands and phases: for a page with many charts
     """
@@ -104,7 +113,7 @@ def chart_of(name: str, runs: Sequence[RunCurves], *, medians: bool = False) -> 
     arms = by_arm(runs)
     looks = plain_looks(list(arms))
     few = len(arms) <= MOST_BANDS and not medians
-    panels = []
+    panels, score = [], score_of(runs)
     for panel in spec.panels:
         shown = [metric for metric in panel.metrics if recorded(runs, metric.column)]
         lines = [
@@ -114,7 +123,8 @@ def chart_of(name: str, runs: Sequence[RunCurves], *, medians: bool = False) -> 
             for line in _lines(own, metric, epochs, looks[arm], spread=few)
         ]
         if lines:
-            panels.append(Panel(label=panel.label, log=panel.log, percent=panel.percent, lines=lines))
+            kind = {} if panel.label else {"percent": score == "accuracy", "fraction": score != "accuracy"}
+            panels.append(Panel(label=panel.label or score, log=panel.log, lines=lines, **kind))
     strips = (
         [strip for arm, own in arms.items() if (strip := _strip(middle(own), looks[arm].colour)).phases]
         if spec.phases and few
@@ -126,7 +136,9 @@ def chart_of(name: str, runs: Sequence[RunCurves], *, medians: bool = False) -> 
     if not panels:
         return None
     chart = Chart(x=epochs, panels=panels, arms=named, strips=strips, phases=phases)
-    return chart, spec.caption + (" The strips above show the phases of the middle seed of each arm." if strips else "")
+    title, caption = spec.alone if len(panels) < len(spec.panels) else ("", "")
+    strips_caption = " The strips above show the phases of the middle seed of each arm." if strips else ""
+    return ShownChart(chart, (caption or spec.caption) + strips_caption, title)
 
 
 def dashes_of(look: Look) -> tuple[float, ...]:

@@ -48,10 +48,10 @@ class RunRow:
     """Epoch of memorisation."""
     t_grok: int | None = None
     """Epoch of grokking."""
-    train_accuracy: float | None = None
-    """At the last evaluation, as a fraction."""
-    test_accuracy: float | None = None
-    """At the last evaluation, as a fraction."""
+    train_accuracy: str = "–"
+    """At the last evaluation."""
+    test_accuracy: str = "–"
+    """At the last evaluation."""
     seconds: float | None = None
     """Wall time of training."""
 
@@ -103,8 +103,12 @@ class Page:
     """The runs of the page, or the first of them."""
     runs_note: str = ""
     """Which runs the table leaves out, and how to see them."""
-    criterion: str = ""
-    """What counts as memorised and as grokked, e.g. ≥ 99 %, held 100 epochs; shown in the table of runs."""
+    score: str = "accuracy"
+    """What the table of runs shows as such: accuracy, or R²."""
+    memorised: str = ""
+    """What counts as memorised, e.g. train accuracy ≥ 99 %, held 100 epochs; shown above the table of runs."""
+    grokked: str = ""
+    """What counts as grokked."""
     command: str
     """The exact command that reproduces this page."""
     versions: tuple[tuple[str, str], ...] = ()
@@ -131,7 +135,7 @@ def _links(pictures: Sequence[Picture]) -> list[tuple[str, str]]:
 def render(page: Page) -> str:
     """The page as HTML."""
     templates = environment()
-    templates.filters |= {"count": _count, "percent": _percent, "seconds": _seconds}
+    templates.filters |= {"count": _count, "seconds": _seconds}
     templates.globals |= {"epoch": _epoch}
     pictures = chain(page.pictures, *(section.pictures for section in page.sections))
     return templates.get_template("report/page.html.j2").render(
@@ -152,10 +156,6 @@ def _count(value: int) -> str:
 
 def _epoch(value: int | None, run: RunRow) -> str:
     return unreached_word(run.status) if value is None else f"{value:,}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None or not math.isfinite(value) else f"{100 * value:.1f} %"
 
 
 def _seconds(value: float | None) -> str:

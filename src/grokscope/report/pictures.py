@@ -164,12 +164,12 @@ def picture_of(
     png   draw it as SVG and PNG files as well, also where a page shows a chart
     """
     became = "; ".join(f"{arm}: {outcome}" for arm, outcome in outcomes(runs).items())
-    chart, caption = chart_of(spec.name, runs) or (None, "")
+    chart, caption, title = chart_of(spec.name, runs) or (None, "", "")
     alt = f"{spec.shows} {became}."
     if chart and not png:  # what the page shows is not drawn by matplotlib, which takes most of the time of a page
         return Picture(
             name=spec.name,
-            title=spec.title,
+            title=title or spec.title,
             caption=spec.caption,
             alt=f"Line charts over epochs on a log scale, median and middle half of the seeds of each arm. {became}.",
             width=7.0,
@@ -181,7 +181,7 @@ def picture_of(
     width, height = map(float, figure.get_size_inches())
     return Picture(
         name=spec.name,
-        title=spec.title,
+        title=title or spec.title,
         caption=full_caption(spec.caption, figure),
         alt=alt,
         width=width,

@@ -21,8 +21,10 @@ from ..errors import ConfigError, StoreError
 from ..figures import RunCurves
 from ..figures.data import same_looks_of
 from ..figures.meanings import meanings_by_settings
+from ..scores import either_score, shown_score
 from ..settings import flatten
 from ..store import RunInfo, omitted_lines, read_each, save_file
+from ..tasks import score_name
 from .arms import DRAWN, ArmTable, drawn_arms, left_out, reference_arm, statistics, table_of_arms
 from .page import Page, RunRow, Section, render
 from .pictures import Picture, chosen_pictures, standard_pictures
@@ -100,6 +102,8 @@ def build_page(
         settings=differing,
         reference=chosen,
     )
+    scores = {run.id: score_name(run.config) for run in runs}
+    score = either_score(scores.values())
     medians = {str(arm): None if pd.isna(m) else float(m) for arm, m in summary["median"].items()}
     drawn = drawn_arms(summary, most_arms, chosen)
     members: dict[str, list[int]] = {arm: [] for arm in drawn}
@@ -137,12 +141,14 @@ def build_page(
                 seconds=run.seconds,
                 t_mem=own.t_mem,
                 t_grok=own.t_grok,
-                **{key: run.summary.get(key) for key in ("train_accuracy", "test_accuracy")},
+                **{key: _shown(run, key, scores) for key in ("train_accuracy", "test_accuracy")},
             )
             for run, arm, own in list(zip(runs, arms, times, strict=True))[:LISTED]
         ),
         runs_note=f"The first {LISTED} of {len(runs):,} runs; grokscope runs lists all." if len(runs) > LISTED else "",
-        criterion=str(criterion),
+        score=score,
+        memorised=criterion.describe(f"train {score}"),
+        grokked=criterion.describe(f"test {score}"),
         command=command,
         versions=tuple(versions(runs[0].manifest)),
     )
@@ -188,6 +194,11 @@ def _with_settings(table: pd.DataFrame, settings: ReadSettings, names: Sequence[
     if "prior.beta" in columns:  # the strength of a prior that is not there
         columns["prior.beta"] = [value if value is not None else 0.0 for value in columns["prior.beta"]]
     return table.assign(**columns)
+
+
+def _shown(run: RunInfo, column: str, scores: Mapping[str, str]) -> str:
+    """The last accuracy or R² of a run; R² is marked where a table has both."""
+    return shown_score(run.summary.get(column), scores[run.id], mixed=len(set(scores.values())) > 1)
 
 
 def _plain(value: Any) -> Any:
@@ -246,7 +257,8 @@ def _curves(
                 t_mem=phases.t_mem,
                 t_grok=phases.t_grok,
                 branched=run.manifest.get("parent", {}).get("epoch"),
-                criterion=criterion.describe(),
+                criterion=criterion.describe(f"test {score_name(run.config)}"),
+                score=score_name(run.config),
                 status=run.status,
                 positions=positions,
                 informative=informative,

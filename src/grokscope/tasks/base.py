@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..registry import Registry
+from ..scores import ACCURACY, R_SQUARED
 from ..settings import Settings
 from ..shapes import Bool, Float, Int
 
@@ -93,3 +95,14 @@ class Task(Settings):
     def set_aside(self, seed: int) -> SetAside:
         """The examples that were taken out of the training set."""
         return SetAside()
+
+
+def score_name(settings: Mapping[str, Any]) -> str:
+    """`accuracy`, or `R²` where answers are real numbers, from the settings of a run, nested or flat. An unknown task has
+    accuracies."""
+    if settings.get("loss") != "mse":  # all that regression allows; to look further, PyTorch is imported
+        return ACCURACY
+    task = settings.get("task")
+    kind = task.get("kind") if isinstance(task, Mapping) else settings.get("task.kind", task)
+    entry = tasks.entries().get(str(kind))
+    return R_SQUARED if entry is not None and entry().shape.regression else ACCURACY

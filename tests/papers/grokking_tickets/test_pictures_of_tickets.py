@@ -163,10 +163,10 @@ def test_structure_change_is_counted_from_the_largest_rise(jaccard):
     assert [ax.get_title(loc="left") for ax in figure.axes if ax.get_title(loc="left")] == ["dense: 6 runs"]
     assert legend(figure) == ["a run", "median", "W_E", "W_in"]
     assert figure.legends[0].get_title().get_text().endswith("its mask is fixed from the start: ticket")
-    (rise,) = marks(figure, "median of accuracy_change")
+    (rise,) = marks(figure, "median rise of test accuracy")
     assert list(rise.get_xdata()) == list(range(-1, 5))  # where five of the six runs have an interval
     np.testing.assert_allclose(rise.get_ydata(), [0.01, 0.5, 0.01, 0.01, 0.01, 0.01])
-    (change,) = marks(figure, "median of distance")
+    (change,) = marks(figure, "median distance")
     np.testing.assert_allclose(change.get_ydata(), [0.42, 0.52, 0.42, 0.32, 0.22, 0.12])
     np.testing.assert_allclose(marks(figure, "W_in")[0].get_ydata(), change.get_ydata() - 0.01)
     assert len(marks(figure, "run")) == 12
@@ -178,7 +178,7 @@ def test_structure_change_of_a_single_run_and_of_one_matrix(jaccard):
     one = jaccard[(jaccard["run"] == "ticket0") & jaccard["layer"].isin(["W_E", "all"])]
     figure = structure_change(results(jaccard=one))
     assert [ax.get_ylabel() for ax in figure.axes] == ["rise of test\naccuracy", "Jaccard distance,\nall weights"]
-    (median,) = marks(figure, "median of distance")
+    (median,) = marks(figure, "median distance")
     assert list(median.get_xdata()) == list(range(9))
 
 

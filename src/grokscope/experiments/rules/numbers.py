@@ -17,6 +17,7 @@ from .. import power
 from ..base import Case, Effect
 from ..clocks import FIRST_99, Clock, NotRunError, common_seeds, times
 from ..columns import values
+from ..effects import AT_THE_EDGE
 from ..settle import ALPHA, FEWEST, Rule, too_few
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class PowerLaw(Rule):
         fit = fit_power_law(level, t, self.exponent, self.tolerance)
         misses = fit.lack_of_fit / 2 if fit.misfit > self.misfit else 1.0
         described = f"{fit.describe(self.x, self.exponent)}, {len(whole)} levels"
-        name = "exponent, at the edge of the grid" if fit.at_edge else "exponent"
+        name = f"exponent{AT_THE_EDGE}" if fit.at_edge else "exponent"
         spread = power.spread_of(np.log(t[:, 0]) - np.log(t[:, -1]))
         low, high = sorted(self.exponent * (1 + sign * self.tolerance) for sign in (-1, 1))
         return [

@@ -125,7 +125,7 @@ class Charts {
 
   range(panel, low, high) {
     if (low === null || low === undefined) return panel.log ? [0.1, 1] : [0, 1];
-    if (panel.percent) return [0, Math.max(1.03, high)];
+    if (panel.percent || panel.fraction) return [0, Math.max(1.03, high)];
     if (panel.log) return low === high ? [low / 2, high * 2] : [low * 0.8, high * 1.25];
     return [Math.min(0, low * 1.06), high * 1.06 || 1];
   }

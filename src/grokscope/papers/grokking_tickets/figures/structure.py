@@ -21,7 +21,9 @@ from ....figures.data import first_seed, probed
 from ....figures.panels import legend, wrapped
 from ....figures.registry import figures
 from ....figures.style import NEUTRAL, OTHERS, PAGE_WIDTH, SMALL, TEST_COLOUR, Look, arm_looks
+from ....scores import either_score
 from ....store.blocks import flags_of, numbers_of
+from ....tasks import score_name
 
 if TYPE_CHECKING:
     from ....store.results import Results
@@ -39,9 +41,9 @@ KEPT = ListedColormap(["white", "#222222"])
 
 @figures.register("gt-structure", takes="results", needs="jaccard", title="Change of the subnetwork")
 def structure_change(results: Results) -> Figure:
-    """Does the subnetwork change most while test accuracy rises most?
-    Intervals between checkpoints are counted from the one in which the test accuracy of a run rises most: that rise above, Jaccard
-    distance of the masks at both ends below. Thin lines are runs, thick lines medians.
+    """Does the subnetwork change most while test accuracy (R² of a regression) rises most?
+    Intervals between checkpoints are counted from the one in which it rises most in a run: that rise above, Jaccard distance of the
+    masks at both ends below. Thin lines are runs, thick lines medians.
 
     One column per arm whose masks change. Intervals that the end of a run cut short are left out: less can change in them.
     """
@@ -52,7 +54,8 @@ def structure_change(results: Results) -> Figure:
     every = list(dict.fromkeys(table["layer"]))
     single = [layer for layer in every if layer != ALL]
     layers = single if len(single) > 1 else []  # one matrix is all weights
-    rows = {"rise of test\naccuracy": 1.0, "Jaccard distance,\nall weights": 1.4}
+    score = either_score(score_name(run) for run in results.runs.to_dict("records"))
+    rows = {f"rise of test\n{score}": 1.0, "Jaccard distance,\nall weights": 1.4}
     rows |= {"Jaccard distance,\neach matrix": 1.4} if layers else {}
     figure = Figure(figsize=(PAGE_WIDTH if len(arms) > 1 else 0.62 * PAGE_WIDTH, 0.75 + sum(rows.values())))
     axes = figure.subplots(
@@ -62,8 +65,8 @@ def structure_change(results: Results) -> Figure:
     for arm, column in zip(arms, axes.T, strict=True):
         own = table[table["arm"] == arm]
         together = own[own["layer"] == whole]
-        _runs(column[0], together, "accuracy_change", TEST_COLOUR)
-        _runs(column[1], together, "distance", OTHERS[0])
+        _runs(column[0], together, "accuracy_change", TEST_COLOUR, f"median rise of test {score}")
+        _runs(column[1], together, "distance", OTHERS[0], "median distance")
         for layer, look in arm_looks(layers).items():
             middle = _medians(own[own["layer"] == layer], "distance")
             style = {"color": look.colour, "ls": look.dashes, "marker": look.marker, "ms": 3, "mew": 0, "lw": 1.3}
@@ -111,13 +114,13 @@ def _medians(own: pd.DataFrame, column: str) -> pd.Series:
     return by_place.median()[by_place.count() >= min(max(FEWEST, runs / 4), runs)]
 
 
-def _runs(ax: Axes, own: pd.DataFrame, column: str, colour: str) -> None:
+def _runs(ax: Axes, own: pd.DataFrame, column: str, colour: str, name: str) -> None:
     """Every run as a thin line with a dot per interval, and their median."""
     middle = _medians(own, column)
     for _, run in own[own["place"].isin(middle.index)].groupby("run"):
         run = run.sort_values("place")
         ax.plot(run["place"], run[column], color=colour, lw=0.4, marker="o", ms=1.6, mew=0, alpha=0.3, gid="run")
-    ax.plot(middle.index, middle, color=colour, marker="o", ms=4, mew=0, lw=1.8, gid=f"median of {column}")
+    ax.plot(middle.index, middle, color=colour, marker="o", ms=4, mew=0, lw=1.8, gid=name)
 
 
 def _legend(figure: Figure, looks: dict[str, Look], fixed: Sequence[str]) -> None:
