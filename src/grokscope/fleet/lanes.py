@@ -93,7 +93,7 @@ class Lanes:
             for name, tensor in own.items():
                 self._put(stacked[name], (lane, number, name), tensor)
         hyper = hyper_of(config) | {"branch.epoch": float(since)}
-        self._numbers[:, lane] = torch.tensor([hyper[key] for key in self.hyper]).to(self.device)  # in one transfer
+        self._numbers[:, lane] = self._sent(torch.tensor([hyper[key] for key in self.hyper]))  # in one transfer
         self.seed[lane] = config.seed_for("order")
         self.changed()
         if saved is None:
@@ -138,7 +138,13 @@ class Lanes:
     def _moved(self, tensor: Tensor) -> Tensor:
         """A tensor on the device. Of one that repeats its first example, such as the target of fixed positions, that is moved."""
         if len(tensor) > 1 and tensor.stride(0) == 0:
-            return tensor[:1].to(self.device).expand(tensor.shape)
+            return self._sent(tensor[:1]).expand(tensor.shape)
+        return tensor.to(self.device)
+
+    def _sent(self, tensor: Tensor) -> Tensor:
+        """A few numbers on the device. The host does not wait until the GPU has done what other fleets have asked of it."""
+        if self.device.type == "cuda":
+            return tensor.pin_memory().to(self.device, non_blocking=True)
         return tensor.to(self.device)
 
     def _put(self, stacked: Tensor, place: tuple[int, int, str], tensor: Tensor) -> None:
