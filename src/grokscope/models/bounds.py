@@ -106,7 +106,7 @@ class Bounded(Tables):
     def _attention_reads(self, x: Float[Tensor, "... d"], weights: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """What queries and keys read of x, and what values read."""
         paths = PATHS[self.norm]
-        normal = self.norm_kind.at("attention", x, weights) if paths & SITES["attention"] else x
+        normal = self._normal("attention", x, weights) if paths & SITES["attention"] else x
         return normal if "query-key" in paths else x, normal if "value" in paths else x
 
     def _joined(self, stream: Tensor, h: Tensor, weights: dict[str, Tensor]) -> Tensor:
