@@ -1,7 +1,7 @@
 """g ⊙ N(x) + b and its gradients on x, g and b for stacked runs, each with its own gain and bias.
 
-The backward pass normalises x again, which costs no traffic. Programs add the gradients on g and b over their vectors; their sums are
-added in a fixed order.
+The backward pass normalises x again, which costs no traffic. Programs add the gradients on g and b over their vectors; their sums
+are added in a fixed order.
 """
 
 from __future__ import annotations
