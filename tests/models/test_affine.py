@@ -147,3 +147,17 @@ def test_lanes_with_gains_and_biases_are_the_runs_alone(norm, layers):
         alone = trained(config)
         torch.testing.assert_close(together.flat[lane], alone.flat[0], rtol=2e-3, atol=2e-4)
         assert together.evaluate()["test_loss"][lane] == pytest.approx(alone.evaluate()["test_loss"][0], rel=1e-3)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_networks_with_norms_are_measured_in_bf16(layers):
+    """Near what is measured in float32."""
+    model = replace(BIASED, norm="both", layers=layers, scope="causal")
+    found = []
+    for precision in ("float32", "bf16"):
+        config = RunConfig(task=TASK, model=model, precision=precision).check()
+        program = Program(config, 1, torch.device("cpu"))
+        program.load(0, config, lane_data(config))
+        found.append(program.evaluate())
+    for name in ("train_loss", "test_loss", "bound_ratio"):
+        assert found[1][name] == pytest.approx(found[0][name], rel=0.05), name

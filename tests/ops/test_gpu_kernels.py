@@ -6,7 +6,8 @@ import torch
 KERNELS = """
 import os, torch
 from grokscope.ops import by_token, normal_rows, pool_added, query_attention, query_attention_batched, readout_batched
-from grokscope.ops import softmax
+from grokscope.ops import scaled_norm, softmax
+from grokscope.ops.triton import scaled_norm as scaled_kernels
 from grokscope.ops.normalise import Normalise
 from grokscope.ops.triton import adamw, errors, lookup, normalise, parts, products, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
@@ -216,6 +217,35 @@ for runs, tokens, places, d, kind in ((2, 7, 3, 16, "layer"), (33, 5, 1, 12, "rm
         strict=True,
     ):
         close(a, b)
+for runs, shape, kind, given in (
+    (2, (5, 3, 12), "layer", (1, 1)), (3, (170, 16), "rms", (1, 0)), (2, (4, 24), "layer", (0, 0)), (2, (9, 8), "rms", (0, 1))
+):
+    norm, d = Normalise(kind, 1e-5), shape[-1]
+    leaves = [torch.randn(runs, *size).requires_grad_() for size in (shape, (d,), (d,))]
+    axes = (0, *(0 if there else None for there in given))
+    chosen = [leaves[0], *(leaf if there else None for leaf, there in zip(leaves[1:], given))]
+    used = [leaf for leaf in chosen if leaf is not None]
+    def of_runs(rule, tensors):
+        return vmap(lambda x, g, b: rule(x, norm, g, b), axes)(*tensors)
+    push = torch.randn(runs, *shape)
+    def derivatives(of, to, push):
+        first = torch.autograd.grad(of, to, push, create_graph=True)
+        return *first, *torch.autograd.grad(sum(t.square().sum() for t in first), to, allow_unused=True, materialize_grads=True)
+    wanted = of_runs(scaled_norm.plain_norm, chosen)
+    slopes = derivatives(wanted, used, push)
+    own = [None if leaf is None else leaf.detach().to(place).requires_grad_() for leaf in chosen]
+    own_used = [leaf for leaf in own if leaf is not None]
+    for programs in (1, 2048):  # few programs, each with several blocks, and many
+        scaled_kernels.PROGRAMS, scaled_kernels.NUMBERS = programs, 64
+        found = of_runs(scaled_norm.scaled_norm, own)
+        close(found.detach(), wanted.detach())
+        for a, b in zip(torch.autograd.grad(found, own_used, push.to(place)), slopes):
+            close(a, b)
+    found = of_runs(scaled_norm.scaled_norm, own)
+    for a, b in zip(derivatives(found, own_used, push.to(place)), slopes, strict=True):
+        assert (a.cpu() - b).norm() <= loose * b.norm() + 1e-6
+    one = [None if leaf is None else leaf[0] for leaf in own]
+    close(scaled_norm.scaled_norm(one[0], norm, *one[1:]).detach(), wanted[0].detach())
 for shapes in (((2, 3, 300), (2, 20, 129), (1, 8, 5)), ((3, 1, 4), (1, 1, 2), (2, 9, 1)), ((2, 1, 3),) * 3):
     several = [torch.randn(shape) for shape in shapes]
     for a, b in zip(parts.add_parts(*(t.to(place) for t in several)), several, strict=True):

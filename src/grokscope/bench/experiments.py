@@ -100,7 +100,7 @@ def _timed_shapes(
 ) -> list[_Shape]:
     """The runs by shape, each timed with as many lanes as it trains with."""
     memory, workers = free_memory(device), plan_workers(configs, device, usable_cores())
-    found = []
+    found: list[_Shape] = []
     for group in pack((config, config) for config in configs):
         first = group[0]
         lanes = workers if device.type == "cpu" else fitting_lanes(first, len(group), memory, workers)

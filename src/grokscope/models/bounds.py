@@ -12,7 +12,7 @@ from ..shapes import Float
 from ..theory import spectral_norm
 from .base import Neurons, Output
 from .parts import FeedForward, Readout
-from .parts.base import times
+from .parts.base import in_full, times
 from .parts.norm.placement import PATHS, SITES
 from .tables import Tables
 
@@ -42,7 +42,7 @@ class Bounded(Tables):
             return self.lipschitz(weights)
         assert out.pooled is not None
         query = out.stream[:, -1] if out.stream is not None else self._query(weights)
-        x = self._joined(query, out.pooled.flatten(1), layer_weights(weights, self.layers - 1))
+        x = self._joined(query, in_full(out.pooled).flatten(1), layer_weights(weights, self.layers - 1))
         return self._lipschitz(weights, self.norm_kind.slope(x).amax())
 
     def _lipschitz(self, weights: dict[str, Tensor], slope: float | Tensor) -> Tensor:
@@ -106,7 +106,7 @@ class Bounded(Tables):
     def _attention_reads(self, x: Float[Tensor, "... d"], weights: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """What queries and keys read of x, and what values read."""
         paths = PATHS[self.norm]
-        normal = self.norm_kind.at("attention", x, weights) if paths & SITES["attention"] else x
+        normal = self._normal("attention", x, weights) if paths & SITES["attention"] else x
         return normal if "query-key" in paths else x, normal if "value" in paths else x
 
     def _joined(self, stream: Tensor, h: Tensor, weights: dict[str, Tensor]) -> Tensor:

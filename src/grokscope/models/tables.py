@@ -14,13 +14,14 @@ import torch
 from ..ops.lookup import Plan, added, lookup
 from ..ops.normal_rows import normal_rows
 from ..ops.normalise import Normalise
+from ..ops.scaled_norm import scaled_norm
 from ..ops.triton import usable_on
 from ..shapes import Float, Int
 from .base import Model
 from .parts import Attention, Norm, PositionEncoding
 from .parts.base import in_full
 from .parts.norm.layer import LayerNorm
-from .parts.norm.placement import PATHS, Placement
+from .parts.norm.placement import PATHS, Placement, Site
 from .parts.norm.rms import RMSNorm
 
 if TYPE_CHECKING:
@@ -82,6 +83,20 @@ class Tables(Model):
         place = self.positions.stream(weights, 1)[..., -1:, :]
         query = normal_rows(W_E[..., -1:, :], place, norm).squeeze(-2)
         return self.norm_kind.scaled("attention", query, weights)
+
+    def _normal(self, site: Site, x: Float[Tensor, "... d"], weights: dict[str, Tensor]) -> Float[Tensor, "... d"]:
+        """g ⊙ N(x) + b, or N(x), of the vectors of every example."""
+        norm = self._written_norm
+        if norm is None or not usable_on(x.device):
+            return self.norm_kind.at(site, x, weights)
+        own = (weights[f"{name}_{site}"] if there else None for name, there in self._vectors_of_norm)
+        return scaled_norm(x, norm, *own)
+
+    @property
+    def _vectors_of_norm(self) -> tuple[tuple[str, bool], tuple[str, bool]]:
+        """Whether norms have a gain, and whether they have a bias."""
+        kind = self.norm_kind
+        return ("gain", kind.affine), ("bias", kind.affine and kind.has_bias)
 
     @property
     def _written_norm(self) -> Normalise | None:

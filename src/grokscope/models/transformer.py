@@ -240,7 +240,7 @@ class Transformer(Fused, Bounded):
         return out.replace(prelogits=self.readout.prelogits(x[:, -1], written[:, -1])) if detail else out
 
     def _hidden(self, x: Tensor, weights: dict[str, Tensor]) -> Tensor:
-        return self.mlp.hidden(self.norm_kind.at("mlp", x, weights) if "mlp" in PATHS[self.norm] else x, weights)
+        return self.mlp.hidden(self._normal("mlp", x, weights) if "mlp" in PATHS[self.norm] else x, weights)
 
     def _answer(self, x: Tensor, written: Tensor, weights: dict[str, Tensor]) -> Tensor:
         answer = self.readout.logits(x, written, weights)

@@ -77,7 +77,8 @@ class _Runs(NamedTuple):
 
     def one(self, run: int) -> _Runs:
         """Those of one run."""
-        return _Runs(*(t if t is None else t[run] for t in self))
+        own: list[Any] = [t if t is None else t[run] for t in self]
+        return _Runs(*own)
 
 
 class _Found(NamedTuple):
@@ -94,7 +95,8 @@ class _Found(NamedTuple):
 
     def one(self, run: int) -> _Found:
         """Those of one run."""
-        return _Found(*(t if t is None else t[run] for t in self))
+        own: list[Any] = [t if t is None else t[run] for t in self]
+        return _Found(*own)
 
 
 @checked

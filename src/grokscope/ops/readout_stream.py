@@ -83,8 +83,10 @@ class _Loss(torch.autograd.Function):
     def forward(*inputs: Any) -> Any:
         *tensors, scale, norm = inputs
         alone = tensors[0].ndim == 2
-        stacked = (t.unsqueeze(0) if alone and t is not None else t for t in tensors)
-        found = loss_and_gradients(*stacked, scale, norm)  # type: ignore[misc]
+        x, W_in, W_out, W_U, b_in, b_logits, labels = (
+            t.unsqueeze(0) if alone and t is not None else t for t in tensors
+        )
+        found = loss_and_gradients(x, W_in, W_out, W_U, b_in, b_logits, labels, scale, norm)
         return tuple(t[0] if alone else t for t in found)
 
     @staticmethod
