@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+import torch
 
 import grokscope
 from grokscope.config import Stop
@@ -18,6 +19,7 @@ from grokscope.searching.page import write_page
 from grokscope.searching.schedules.halving import Halving
 from grokscope.store import list_runs
 from grokscope.store.tournaments import load_tournament
+from grokscope.supports import mask_of
 from grokscope.tasks.modular import Modular
 from grokscope.tasks.polynomial import Polynomial
 
@@ -201,3 +203,23 @@ def test_a_device_that_only_workers_have(config, tmp_path):
     found = search(replace(config, precision="tf32"), settings=QUICK, runs=tmp_path, device="cuda:99", train=train)
     assert found.status == "stopped"
     assert asked == ["tf32"]
+
+
+@pytest.mark.parametrize(
+    ("family", "task", "k", "named"),
+    [
+        ("relative", Modular(p=11, distractors=1, positions=(0, 2), alphabet="operands"), 2, (1, 3)),
+        ("after", Modular(p=11, distractors=2, positions=(1, 3), alphabet=1), None, (11,)),
+        ("classes", Modular(p=23, distractors=1, placement="random", alphabet=4), None, (0,)),
+    ],
+)
+def test_a_support_of_every_family_is_found(config, tmp_path, family, task, k, named):
+    """Relative to the query, behind a symbol in front of both operands, and wherever operands stand."""
+    own = replace(config, task=replace(task, train_fraction=0.9), epochs=300, optim=AdamW(lr=1e-2), stop=Stop())
+    own = replace(own, model=replace(config.model, d=32, d_mlp=64))
+    settings = SearchSettings(family=family, k=k, budget=20_000, confirmation=0.2)
+    found = search(own, settings=settings, runs=tmp_path, device="cpu")
+    assert found.family == family and found.winner == named
+    train = own.task.split(own.seed_for("data")).train
+    assert torch.equal(mask_of(family, found.winner, train.inputs), train.informative)
+    assert found.support == list(named) and named in found.entries

@@ -152,7 +152,7 @@ def _print(plain: dict[str, Any], verdict: str, runs: Path) -> None:
         loss = entry["rungs"][-1]["loss"]
         return entry["run"] != plain["run"], -(entry["dropped"] or 0), float("inf") if loss is None else loss
 
-    header = ("candidate", "run", "held-out loss", "accuracy", "run-steps", "dropped at", "why")
+    header = ("candidate", "run", "calibrated loss", "accuracy", "run-steps", "dropped at", "why")
     table = Table(*header, box=None, pad_edge=False)
     listed = sorted(plain["tournament"], key=place)
     for entry in listed[:ROWS]:

@@ -60,8 +60,9 @@ def _what(tournament: Tournament) -> tuple[str, ...]:
     level = "" if not test else f" at level {test['level']:g}"
     return (
         "Candidates are compared by their calibrated loss on validation examples, which are taken from the training set. The "
-        f"winner is tested once, by a permutation test{level}, on confirmation examples that no choice has seen. Test examples "
-        "decide nothing: test accuracy is read after the end.",
+        f"winner is tested once, by a permutation test{level}, on confirmation examples that no choice has seen. "
+        "Found means that it generalises to them, not that it has no token too many or too few. Test examples decide nothing: test "
+        "accuracy is read after the end.",
         f"The cost counts every step of every candidate: {tournament.run_steps:,} run-steps in total; the budget until the "
         f"decision was {tournament.budget:,}.",
     )
@@ -85,7 +86,7 @@ def _table(tournament: Tournament) -> Section:
         name="tournament",
         title="Tournament",
         text=note,
-        header=("candidate", "held-out loss", "held-out accuracy", "run-steps", "dropped"),
+        header=("candidate", "calibrated loss", "held-out accuracy", "run-steps", "dropped"),
         rows=tuple(rows),
     )
 
