@@ -68,7 +68,7 @@ def test_on_a_terminal_every_line_fits(run, runs, narrow, columns, capsys):
 
 
 def test_columns_sorting_and_csv(run, runs):
-    out = run("runs", "--columns", "run, beta ,test_accuracy", "--sort", "-test", "--csv")[1]
+    out = run("runs", "--columns", "id, beta ,test_accuracy", "--sort", "-test", "--csv")[1]
     rows = list(csv.DictReader(io.StringIO(out)))
     assert list(rows[0]) == ["run", "prior.beta", "test"]
     values = [float(row["test"]) for row in rows]

@@ -53,8 +53,8 @@ class RunColumns:
         """The whole name of a column: `beta` stands for prior.beta."""
         if name in RUN_COLUMNS:
             return name
-        for whole, short in SHARES.items():
-            if name == short:
+        for whole, other in (SHARES | {"run": "id"}).items():  # as `--json` calls them
+            if name == other:
                 return whole
         try:
             return resolve(name, self.settings)
