@@ -149,6 +149,18 @@ def test_seeds_that_are_not_run_yet_are_said():
     assert "not run yet" not in row["measured"]
 
 
+def test_epochs_that_are_not_run_yet_are_said():
+    claim = Claim(name="sooner", statement="It is.", rule=Sooner("a", "b"), text="It is.")
+    plain = replace(find_experiment("si-fig8"), claims=[claim], seeds_of={})
+    plain = replace(plain, base=replace(plain.base, epochs=9000))
+    made = results_of(a=[100] * 20, b=[200] * 20)
+    made = made._replace(runs=made.runs.assign(epochs=9000))
+    (row,) = rulings(replace(plain, arms={"a": {}, "b": {}}), made)
+    assert "not run yet" not in row["measured"]
+    (row,) = rulings(replace(plain, arms={"a": {}, "b": {"epochs": 20_000}}), made)
+    assert row["measured"].endswith("judged after 9,000 of 20,000 epochs: the others are not run yet")
+
+
 def test_arms_may_have_more_seeds_and_later_ones():
     plain = find_experiment("si-fig9-heads")
     some = replace(plain, arms={arm: plain.arms[arm] for arm in ("q = 4, no prior", "q = 4, oracle")}, first_seed=20)
