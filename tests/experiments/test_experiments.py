@@ -138,7 +138,8 @@ def test_where_few_runs_reach_the_shares_come_before_the_ratio():
 
 def test_seeds_that_are_not_run_yet_are_said():
     claim = Claim(name="sooner", statement="It is.", rule=Sooner("a", "b"), text="It is.")
-    experiment = replace(find_experiment("si-fig8"), claims=[claim], arms={"a": {}, "b": {}}, seeds_of={})
+    base = replace(find_experiment("si-fig8").base, epochs=20_000)
+    experiment = replace(find_experiment("si-fig8"), base=base, claims=[claim], arms={"a": {}, "b": {}}, seeds_of={})
     for count, said in ((20, False), (12, True)):
         (row,) = rulings(experiment, results_of(a=[100] * count, b=[200] * count))
         assert row["measured"].endswith("judged with 12 of 20 seeds: the others are not run yet") is said

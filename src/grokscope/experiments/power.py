@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.stats import binom, norm, t
 
-from ..analysis.blocks import p_differ
+from ..analysis.blocks import p_differ_in_tables
 from ..analysis.correlation import rank_correlation
 from ..analysis.pairs import p_ratio_above, p_ratio_below, p_sooner, sign_flip, signed_ranks
 from ..analysis.powerlaw import fit_power_law
@@ -142,25 +142,27 @@ def of_several(seeds: int, arms: int, spread: float) -> Simulated:
             0, spread, (SEVERAL, 1, seeds)
         )
         logs[:, 0] += np.log(ratio)
-        reached = np.ones(seeds, dtype=bool)
-        return float(
-            np.mean([p_differ([Sample(np.exp(own), reached) for own in table], 400) < 2 * LEVEL for table in logs])
-        )
+        tables = Sample(np.exp(logs), np.ones(logs.shape, dtype=bool))
+        return float((p_differ_in_tables(tables, 400) < 2 * LEVEL).mean())
 
     return Simulated(agrees(1.0), agrees(1.5), "one arm 1.5 times as slow")
 
 
 @lru_cache(maxsize=64)
-def of_fastest(seeds: int, rivals: int, spread: float) -> Simulated:
-    """One arm against several others, of which all take 1.5 times as long, or one takes as long and the rest are far behind."""
+def of_fastest(seeds: int, spreads: tuple[float, ...]) -> Simulated:
+    """One arm against several others, of which all take 1.5 times as long, or one takes as long and the rest are far behind.
+
+    spreads   of the log ratio to each of the others
+    """
     generator = np.random.default_rng(7)
-    common = generator.normal(0, spread, (TABLES, seeds))
-    arm, *others = generator.normal(0, spread / np.sqrt(2), (1 + rivals, TABLES, seeds)) + common
+    own = min(spreads) / np.sqrt(2)
+    arm = generator.normal(0, own, (TABLES, seeds))
+    others = [generator.normal(0, np.sqrt(spread**2 - own**2), (TABLES, seeds)) for spread in spreads]
     reached = np.ones((TABLES, seeds), dtype=bool)
 
     def agrees(ratio: float, against: Sequence[np.ndarray]) -> float:
         first = Sample(np.exp(arm), reached)
-        p = [p_sooner(first, Sample(np.exp(own) * ratio, reached), draws=2000) for own in against]
+        p = [p_sooner(first, Sample(np.exp(other) * ratio, reached), draws=2000) for other in against]
         return float((np.max(p, axis=0) < LEVEL).mean())
 
     return Simulated(agrees(1.0, others[:1]), agrees(1.5, others), "a time ratio of 0.67 to each of the others")

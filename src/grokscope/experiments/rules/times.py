@@ -197,8 +197,8 @@ class Fastest(Rule):
         simulated = cases[0].simulated
         if len(rivals) > 1:
             own, *others = paired(compared.runs, (best[self.family], *rivals.values()), self.clock)
-            spread = max(_both(own, other) for other in others)
-            simulated = power.of_fastest(min(case.seeds for case in cases), len(rivals), spread)
+            spreads = sorted(_both(own, other) for other in others)
+            simulated = power.of_fastest(min(case.seeds for case in cases), tuple(spreads))
         found = replace(
             cases[0],
             p_for=max(case.p_for for case in cases),  # it has to be sooner than each of them
