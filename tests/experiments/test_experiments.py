@@ -138,7 +138,8 @@ def test_where_few_runs_reach_the_shares_come_before_the_ratio():
 
 def test_seeds_that_are_not_run_yet_are_said():
     claim = Claim(name="sooner", statement="It is.", rule=Sooner("a", "b"), text="It is.")
-    experiment = replace(find_experiment("si-fig8"), claims=[claim], arms={"a": {}, "b": {}}, seeds_of={})
+    base = replace(find_experiment("si-fig8").base, epochs=20_000)
+    experiment = replace(find_experiment("si-fig8"), base=base, claims=[claim], arms={"a": {}, "b": {}}, seeds_of={})
     for count, said in ((20, False), (12, True)):
         (row,) = rulings(experiment, results_of(a=[100] * count, b=[200] * count))
         assert row["measured"].endswith("judged with 12 of 20 seeds: the others are not run yet") is said
@@ -147,6 +148,18 @@ def test_seeds_that_are_not_run_yet_are_said():
     assert row["measured"].endswith("judged with 20 of 24 seeds: the others are not run yet")
     (row,) = rulings(replace(experiment, seeds=24, seeds_of={"b": 20}), results_of(a=[100] * 24, b=[200] * 20))
     assert "not run yet" not in row["measured"]
+
+
+def test_epochs_that_are_not_run_yet_are_said():
+    claim = Claim(name="sooner", statement="It is.", rule=Sooner("a", "b"), text="It is.")
+    plain = replace(find_experiment("si-fig8"), claims=[claim], seeds_of={})
+    plain = replace(plain, base=replace(plain.base, epochs=9000))
+    made = results_of(a=[100] * 20, b=[200] * 20)
+    made = made._replace(runs=made.runs.assign(epochs=9000))
+    (row,) = rulings(replace(plain, arms={"a": {}, "b": {}}), made)
+    assert "not run yet" not in row["measured"]
+    (row,) = rulings(replace(plain, arms={"a": {}, "b": {"epochs": 20_000}}), made)
+    assert row["measured"].endswith("judged after 9,000 of 20,000 epochs: the others are not run yet")
 
 
 def test_arms_may_have_more_seeds_and_later_ones():

@@ -4,10 +4,12 @@ from dataclasses import dataclass, replace
 
 from tables import results_of
 
-from grokscope.experiments.base import Case, Claim
+from grokscope.experiments.base import Case, Claim, find_experiment
+from grokscope.experiments.cards import _notes
 from grokscope.experiments.clocks import FIRST_95, FIRST_99
 from grokscope.experiments.columns import column, registered
-from grokscope.experiments.frozen import current_commit, frozen_at, is_ancestor, rule_hash
+from grokscope.experiments.frozen import current_commit, frozen_at, is_ancestor, made_from, provenance, rule_hash
+from grokscope.experiments.ledger import rulings
 from grokscope.experiments.rules import Custom, InEach, Less, NotTested, Sooner
 
 
@@ -96,3 +98,26 @@ def test_commits(monkeypatch, tmp_path):
     monkeypatch.setenv(frozen.VARIABLE, "abc")
     assert current_commit() == "abc"
     assert frozen_at("abc") is None and not is_ancestor("abc")
+
+
+def test_source_that_no_commit_holds_and_several_parts_are_named():
+    assert made_from({"commit": "a" * 40, "runs": 5}) == ""
+    dirty = {"commit": "abcdefgh" * 5 + "+", "runs": 5}
+    assert made_from(dirty) == "made from commit abcdefg with uncommitted changes of the source"
+    assert provenance(dirty) == [{"commit": "abcdefgh" * 5, "uncommitted_changes": True, "runs": 5}]
+    parts = {"commit": "b" * 40, "runs": 9, "earlier": [{"commit": "c" * 40 + "+", "runs": 4}]}
+    assert (
+        made_from(parts)
+        == "made in parts: 4 runs from ccccccc with uncommitted changes of the source, 5 runs from bbbbbbb"
+    )
+
+
+def test_the_ledger_says_it_at_every_claim():
+    claim = Claim(name="sooner", statement="It is.", rule=Sooner("a", "b"), text="It is.")
+    experiment = replace(find_experiment("si-fig8"), claims=[claim], arms={"a": {}, "b": {}}, seeds_of={})
+    made = results_of(a=[100] * 20, b=[200] * 20)
+    for commit, said in (("a" * 40, False), ("a" * 40 + "+", True)):
+        (row,) = rulings(experiment, made._replace(about={**made.about, "commit": commit}))
+        assert ("uncommitted changes" in row["measured"]) is said
+        assert row["made_from"][0]["uncommitted_changes"] is said
+        assert any("uncommitted changes" in note for note in _notes(row)) is said

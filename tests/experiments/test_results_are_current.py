@@ -20,8 +20,7 @@ from grokscope.experiments import ledger as ledger_module
 from grokscope.experiments.check_pages import disagreements
 from grokscope.experiments.collect import STORED
 from grokscope.experiments.drawing import drawn_pictures, stored_metrics
-from grokscope.experiments.frozen import COMMIT, LIST, RULES, frozen_at, git, is_ancestor, rule_hashes
-from grokscope.experiments.joining import EARLIER
+from grokscope.experiments.frozen import COMMIT, EARLIER, LIST, RULES, frozen_at, git, is_ancestor, rule_hashes
 from grokscope.experiments.ledger import fits, load_ledger, rulings
 from grokscope.experiments.pending import missing, outstanding
 from grokscope.forecast.data import POOL

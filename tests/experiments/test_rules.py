@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from tables import lognormal, results_of
 
+from grokscope.experiments import power
 from grokscope.experiments.base import Case, Effect
 from grokscope.experiments.clocks import (
     FIRST_95,
@@ -19,7 +20,7 @@ from grokscope.experiments.clocks import (
     paired,
     with_origins,
 )
-from grokscope.experiments.columns import column, registered
+from grokscope.experiments.columns import column, explained, registered
 from grokscope.experiments.rules import (
     Alike,
     BestShareAtLeast,
@@ -170,6 +171,46 @@ def test_more_seeds_have_more_power():
         for n in (6, 20)
     ]
     assert powers[0] < powers[1]
+
+
+@pytest.mark.parametrize("floor", [0.0, 20.0])
+def test_the_power_of_a_law_is_that_of_its_own_floor(floor):
+    """Where all of the time follows the law, its exponent is found; under a floor twenty times as high it cannot be."""
+    x = np.array([0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0])
+    generator = np.random.default_rng(5)
+    arms = {f"w{i}": 1000 * (floor + 1 / w) * np.exp(generator.normal(0, 0.1, 20)) for i, w in enumerate(x)}
+    made = results_of(horizon=10**9, **arms)
+    made = made._replace(runs=made.runs.assign(wd=np.repeat(x, 20)))
+    (case,) = PowerLaw("wd", tuple(arms))(made).cases
+    assert case.simulated.power > 0.9 if floor == 0 else case.simulated.power < 0.2
+    assert case.simulated.size < 0.12
+
+
+def test_a_law_that_misses_the_means_counts_in_the_simulation():
+    """Noise of 50 % leaves the means off the law by chance; a rule that forgives no deviation agrees less often."""
+    levels = (0.3, 0.5, 1.0, 2.0, 3.0)
+    strict, lenient = (power.of_law(20, levels, 0.5, 1.0, 0.6, 0.0, misfit).power for misfit in (0.0, np.inf))
+    assert strict < lenient
+
+
+def test_the_power_of_the_fastest_is_that_of_all_comparisons_at_once():
+    arms = {name: lognormal(1500, 8, 0.5, seed) for seed, name in enumerate(("b", "c", "d", "e"))}
+    made = results_of(a=lognormal(1000, 8, 0.5, seed=9), **arms)
+    alone = Fastest("A", {"A": ("a",), "b": ("b",)})(made).cases[0].simulated
+    every = Fastest("A", {"A": ("a",), **{name: (name,) for name in arms}})(made).cases[0].simulated
+    assert every.power < alone.power - 0.05
+    assert every.size < 0.05 and "each of the others" in every.at
+
+
+def test_an_arm_without_a_value_is_not_tested_and_says_why(monkeypatch):
+    made = with_column(1.5)
+    none = made._replace(runs=made.runs.assign(norm=np.where(made.runs["arm"] == "a", np.nan, 1.0)))
+    monkeypatch.setitem(explained, "norm", lambda results, arm: f"{arm} never grew")
+    both = InEach({arm: WithinRange("norm", arm, 0.5, 2.5) for arm in ("a", "b", "absent")})(none)
+    a, b, absent = both.cases
+    assert (a.verdict, a.measured) == ("not tested", "no run to judge: a never grew")
+    assert absent.verdict == "not tested" and absent.measured == "not run: absent"
+    assert b.verdict == "agrees" and b.p == WithinRange("norm", "b", 0.5, 2.5)(none).cases[0].p  # Holm counts b alone
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])

@@ -66,22 +66,18 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, run: Sequence[object], draws: i
 
 def _spearman(a: Places, b: Places, times: Numbers) -> Numbers:
     """For every row of `times` [draw, point], how often each point counts; a and b say which of the distinct values they have."""
-    first, second = (_ranks(side, times) for side in (a, b))
+    first, second = (ranks_of_draws(side, times) for side in (a, b))
     size = np.sqrt((times * first**2).sum(1) * (times * second**2).sum(1))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(size > 0, (times * first * second).sum(1) / size, np.nan)
 
 
-def ranks(place: Places, times: Numbers) -> Numbers:
-    """Ranks of points that count several times each, with their mean subtracted; equal values share the middle of theirs.
+def ranks_of_draws(place: Places, times: Numbers) -> Numbers:
+    """Ranks of points that count several times each, with their mean subtracted, for every row of `times` [draw, point]; equal
+    values share the middle of theirs.
 
     place   which of the distinct values, in order, each point has
     """
-    return _ranks(place, times[None])[0]
-
-
-def _ranks(place: Places, times: Numbers) -> Numbers:
-    """The same for every row of `times` [draw, point]."""
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     count = np.add.reduceat(times[:, order], starts, axis=1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from .base import PAPERS, VERDICTS, Experiment
 from .clauses import KEY
+from .frozen import made_from
 from .ledger import Ledger, decided
 
 MOST = 110
@@ -33,8 +34,9 @@ def claims_page(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
     if ledger.stale:
         lines += [f"To be run again, since rules or arms changed after the runs: {', '.join(ledger.stale)}.", ""]
     lines += ["## How to read this page", "", KEY, ""]
-    for experiment, _ in ledger.found:
-        lines += _section(experiment, [row for row in rows if row["experiment"] == experiment.name])
+    for experiment, results in ledger.found:
+        own = [row for row in rows if row["experiment"] == experiment.name]
+        lines += _section(experiment, own, made_from(results.about))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -66,9 +68,10 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST else text[: MOST - 1].rsplit(" ", 1)[0] + " …"
 
 
-def _section(experiment: Experiment, rows: Sequence[dict[str, Any]]) -> list[str]:
+def _section(experiment: Experiment, rows: Sequence[dict[str, Any]], made: str) -> list[str]:
     whose = f"Settings: {experiment.settings}" + (f"; {experiment.differs}" if experiment.differs else "")
-    lines = [f"## {experiment.name}", "", f"{experiment.title}. {experiment.question} {whose.rstrip('.')}.", ""]
+    about = [f"{experiment.title}.", experiment.question, f"{whose.rstrip('.')}.", f"Results {made}." if made else ""]
+    lines = [f"## {experiment.name}", "", " ".join(filter(None, about)), ""]
     for row in rows:
         lines += _claim(row)
     return lines

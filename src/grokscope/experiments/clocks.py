@@ -61,6 +61,8 @@ class Clock:
         time = self._derived(runs, self.time)
         if not self.end:
             return sample(time.to_numpy(), np.inf)
+        if "status" not in runs or not (runs["status"] == "diverged").any():
+            return sample(time.to_numpy(), self._derived(runs, self.end).fillna(np.inf).to_numpy())
         own = runs[[name for name in self.columns if name in runs]]  # a copy of all columns takes longer than the rest
         planned = own.assign(**{self.end: planned_end(runs, _numbers(runs, self.end))})
         end = self._derived(planned, self.end)

@@ -27,6 +27,8 @@ RULES = "rules"
 """Entry of about.json: the hash of every claim's rule."""
 COMMIT = "commit"
 """Entry of about.json: the commit that the runs were made at."""
+EARLIER = "earlier"
+"""Entry of about.json: the earlier parts of results that were made in several (`joining`), with commits and numbers of runs."""
 VARIABLE = "GROKSCOPE_COMMIT"
 """Environment variable that names the commit, for a copy of the source without its history."""
 LIST = "rules.json"
@@ -110,6 +112,31 @@ def git(*command: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+def provenance(about: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The parts in which results were made, the earliest first: commit, whether its source was changed without being committed,
+    and the number of runs."""
+    earlier = about.get(EARLIER, [])
+    last = {COMMIT: about.get(COMMIT, ""), "runs": about.get("runs", 0) - sum(part["runs"] for part in earlier)}
+    return [
+        {COMMIT: part[COMMIT].rstrip("+"), "uncommitted_changes": part[COMMIT].endswith("+"), "runs": part["runs"]}
+        for part in (*earlier, last)
+    ]
+
+
+def made_from(about: Mapping[str, Any]) -> str:
+    """A line about results in several parts or of source that no commit holds; empty for all others."""
+    parts = provenance(about)
+    if len(parts) == 1 and not parts[0]["uncommitted_changes"]:
+        return ""
+    changed = {True: " with uncommitted changes of the source", False: ""}
+    named = [f"{part[COMMIT][:7] or 'an unknown commit'}{changed[part['uncommitted_changes']]}" for part in parts]
+    if len(parts) == 1:
+        return f"made from commit {named[0]}"
+    return "made in parts: " + ", ".join(
+        f"{part['runs']} runs from {name}" for part, name in zip(parts, named, strict=True)
+    )
 
 
 def frozen_at(commit: str) -> dict[str, str] | None:

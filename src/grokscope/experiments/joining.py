@@ -18,7 +18,7 @@ from ..settings import flatten
 from . import diverged
 from .clocks import CLOCKS, THRESHOLDS, column_of
 from .collect import plain_columns, training_totals
-from .frozen import COMMIT, RULES, rule_hashes
+from .frozen import COMMIT, EARLIER, RULES, rule_hashes
 
 if TYPE_CHECKING:
     from ..store.results import Results
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Asked = Sequence[tuple[str, RunConfig]]
 
-EARLIER = "earlier"
-"""Entry of about.json: the earlier parts of results that were made in several, with their commits and numbers of runs."""
 MEASURED_ALIKE = ("seconds_per_epoch", "flops_per_epoch")
 """Columns that belong to an arm and are found anew for all of them."""
 

@@ -22,7 +22,7 @@ from .base import Case, Claim, Effect, Experiment, Ruling, Scale, all_experiment
 from .clauses import finite
 from .clocks import NotRunError
 from .collect import training_totals
-from .frozen import RULES, rule_hash, rule_hashes
+from .frozen import RULES, made_from, provenance, rule_hash, rule_hashes
 from .regimes import regime_of
 from .settle import judge
 
@@ -138,7 +138,7 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
     """
     rows = []
     note = diverged.note(results)
-    notes = [one for one in (note, _missing_seeds(experiment, results)) if one]
+    notes = [one for one in (note, *_outdated(experiment, results), made_from(results.about)) if one]
     for claim in experiment.claims:
         old = claim.name in stale
         ruling = Ruling(verdict="not tested", measured=STALE) if old else _ruling(claim, results, note)
@@ -166,11 +166,30 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
                 "settings": experiment.settings,
                 "differs": experiment.differs,
                 "scale": results.about["scale"],
+                "made_from": provenance(results.about),
                 "runs": len(results.runs),
                 "seeds": int(results.runs["seed"].nunique()) if "seed" in results.runs else None,
             }
         )
     return rows
+
+
+def _outdated(experiment: Experiment, results: Results) -> list[str]:
+    """Lines about what the experiment asks for by now and the results do not have."""
+    return [_missing_seeds(experiment, results), _other_epochs(experiment, results)]
+
+
+def _other_epochs(experiment: Experiment, results: Results) -> str:
+    """A line about arms whose runs had another number of epochs than the experiment has now."""
+    if "epochs" not in results.runs or experiment.prepare:
+        return ""
+    scale, there = results.about["scale"], results.runs.groupby("arm")["epochs"].max()
+    usual = experiment.quick.get("epochs", experiment.base.epochs) if scale == "quick" else experiment.base.epochs
+    asked = {arm: own.get("epochs", usual) for arm, own in experiment.arms_at(scale).items() if arm in there}
+    other = {(there[arm], epochs) for arm, epochs in asked.items() if there[arm] != epochs}
+    return "; ".join(
+        f"judged after {own:,} of {now:,} epochs: the others are not run yet" for own, now in sorted(other)
+    )
 
 
 def _missing_seeds(experiment: Experiment, results: Results) -> str:

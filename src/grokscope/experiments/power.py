@@ -7,14 +7,15 @@ claim is just false, power where it is true by the effect named beside it. One c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from scipy.stats import binom, norm, t
 
-from ..analysis.blocks import p_differ
+from ..analysis.blocks import p_differ_in_tables
 from ..analysis.correlation import rank_correlation
-from ..analysis.pairs import p_ratio_above, p_ratio_below, sign_flip, signed_ranks
+from ..analysis.pairs import p_ratio_above, p_ratio_below, p_sooner, sign_flip, signed_ranks
 from ..analysis.powerlaw import fit_power_law
 from ..analysis.shares import p_share_above
 from ..analysis.survival import Sample
@@ -141,23 +142,60 @@ def of_several(seeds: int, arms: int, spread: float) -> Simulated:
             0, spread, (SEVERAL, 1, seeds)
         )
         logs[:, 0] += np.log(ratio)
-        reached = np.ones(seeds, dtype=bool)
-        return float(
-            np.mean([p_differ([Sample(np.exp(own), reached) for own in table], 400) < 2 * LEVEL for table in logs])
-        )
+        tables = Sample(np.exp(logs), np.ones(logs.shape, dtype=bool))
+        return float((p_differ_in_tables(tables, 400) < 2 * LEVEL).mean())
 
     return Simulated(agrees(1.0), agrees(1.5), "one arm 1.5 times as slow")
 
 
 @lru_cache(maxsize=64)
-def of_law(seeds: int, levels: tuple[float, ...], spread: float, exponent: float, tolerance: float) -> Simulated:
-    """t = 1 + x^−s, scaled so that the floor is met in the middle of the levels; s at the border and the law's."""
+def of_fastest(seeds: int, spreads: tuple[float, ...]) -> Simulated:
+    """One arm against several others, of which all take 1.5 times as long, or one takes as long and the rest are far behind.
+
+    spreads   of the log ratio to each of the others
+    """
+    generator = np.random.default_rng(7)
+    own = min(spreads) / np.sqrt(2)
+    arm = generator.normal(0, own, (TABLES, seeds))
+    others = [generator.normal(0, np.sqrt(spread**2 - own**2), (TABLES, seeds)) for spread in spreads]
+    reached = np.ones((TABLES, seeds), dtype=bool)
+
+    def agrees(ratio: float, against: Sequence[np.ndarray]) -> float:
+        first = Sample(np.exp(arm), reached)
+        p = [p_sooner(first, Sample(np.exp(other) * ratio, reached), draws=2000) for other in against]
+        return float((np.max(p, axis=0) < LEVEL).mean())
+
+    return Simulated(agrees(1.0, others[:1]), agrees(1.5, others), "a time ratio of 0.67 to each of the others")
+
+
+def floor_of(floor: float, slope: float, exponent: float, levels: np.ndarray) -> float:
+    """The floor of a law, as a multiple of what is above it in the middle of the levels: one digit, at most 100."""
+    above = slope * float(np.exp(np.mean(np.log(levels)))) ** -exponent
+    return float(f"{min(max(floor, 0.0) / max(above, 1e-12), 100.0):.1g}")
+
+
+@lru_cache(maxsize=64)
+def of_law(
+    seeds: int,
+    levels: tuple[float, ...],
+    spread: float,
+    exponent: float,
+    tolerance: float,
+    floor: float = 1.0,
+    misfit: float = np.inf,
+) -> Simulated:
+    """t = floor + x^−s, with x = 1 in the middle of the levels; s at the border and the law's.
+
+    misfit   relative deviation of the means from the law above which a lack of fit counts against it
+    """
     generator = np.random.default_rng(7)
     x = np.array(levels) / np.exp(np.mean(np.log(levels)))
 
     def agrees(s: float) -> float:
         noise = np.exp(generator.normal(0, spread / np.sqrt(2), (FEW, seeds, len(x))))
-        fits = [fit_power_law(x, (1 + x**-s) * table, exponent, tolerance, draws=200) for table in noise]
-        return float(np.mean([max(fit.p_below, fit.p_above) < LEVEL for fit in fits]))
+        fits = [fit_power_law(x, (floor + x**-s) * table, exponent, tolerance, draws=200) for table in noise]
+        missed = [fit.misfit > misfit and fit.lack_of_fit / 2 < LEVEL for fit in fits]
+        within = [max(fit.p_below, fit.p_above) < LEVEL for fit in fits]
+        return float(np.mean(np.array(within) & ~np.array(missed)))
 
     return Simulated(agrees(exponent * (1 + tolerance)), agrees(exponent), f"an exponent of {exponent:g}")

@@ -16,7 +16,7 @@ from ...analysis.powerlaw import fit_power_law
 from .. import power
 from ..base import Case, Effect
 from ..clocks import FIRST_99, Clock, NotRunError, common_seeds, times
-from ..columns import values
+from ..columns import values, why_missing
 from ..effects import AT_THE_EDGE
 from ..settle import ALPHA, FEWEST, Rule, too_few
 
@@ -118,10 +118,14 @@ class WithinRange(Rule):
     high: float
 
     def cases(self, results: Results) -> list[Case]:
-        own = values(results, self.column)[results.runs["arm"] == self.arm].dropna().to_numpy()
-        if not len(own):
+        there = results.runs["arm"] == self.arm
+        if not there.any():
             raise NotRunError(self.arm)
+        own = values(results, self.column)[there].dropna().to_numpy()
         clock = isinstance(self.column, Clock)
+        test = "two one-sided " + ("sign tests of the median" if clock else "t tests of the mean")
+        if not len(own):
+            return [Case(verdict="not tested", measured=why_missing(results, str(self.column), self.arm), test=test)]
         tails, interval = (median_tails, median_interval) if clock else (mean_tails, mean_interval)
         (p_above_low, p_below_low), (p_above_high, p_below_high) = (tails(own, end) for end in (self.low, self.high))
         return [
@@ -131,7 +135,7 @@ class WithinRange(Rule):
                 effects=(Effect(f"{'median' if clock else 'mean'} of {self.column}", *interval(own)),),
                 measured=f"{self.arm}: asked {self.low:g} to {self.high:g}",
                 asked=(self.low, self.high),
-                test="two one-sided " + ("sign tests of the median" if clock else "t tests of the mean"),
+                test=test,
                 seeds=len(own),
                 blocked=too_few(len(own)),
                 simulated=power.of_range(len(own), power.in_deviations(own, (self.high - self.low) / 2)),
@@ -172,6 +176,7 @@ class PowerLaw(Rule):
         described = f"{fit.describe(self.x, self.exponent)}, {len(whole)} levels"
         name = f"exponent{AT_THE_EDGE}" if fit.at_edge else "exponent"
         spread = power.spread_of(np.log(t[:, 0]) - np.log(t[:, -1]))
+        floor = power.floor_of(fit.floor, fit.slope, self.exponent, level)
         low, high = sorted(self.exponent * (1 + sign * self.tolerance) for sign in (-1, 1))
         return [
             Case(
@@ -183,6 +188,8 @@ class PowerLaw(Rule):
                 test=test,
                 seeds=len(t),
                 numbers=fit._asdict(),
-                simulated=power.of_law(len(t), tuple(level.tolist()), spread, self.exponent, self.tolerance),
+                simulated=power.of_law(
+                    len(t), tuple(level.tolist()), spread, self.exponent, self.tolerance, floor, self.misfit
+                ),
             )
         ]

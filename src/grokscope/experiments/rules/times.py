@@ -194,6 +194,11 @@ class Fastest(Rule):
             case.effects[0]._replace(name=f"{self.clock.ratio} to {name}", of="" if arm == name else arm)
             for (name, arm), case in zip(rivals.items(), cases, strict=True)
         ]
+        simulated = cases[0].simulated
+        if len(rivals) > 1:
+            own, *others = paired(compared.runs, (best[self.family], *rivals.values()), self.clock)
+            spreads = sorted(_both(own, other) for other in others)
+            simulated = power.of_fastest(min(case.seeds for case in cases), tuple(spreads))
         found = replace(
             cases[0],
             p_for=max(case.p_for for case in cases),  # it has to be sooner than each of them
@@ -201,6 +206,7 @@ class Fastest(Rule):
             effects=ratios,
             measured=_say(compared, best.values(), self.clock),
             seeds=min(case.seeds for case in cases),
+            simulated=simulated,
             blocked=next((case.blocked for case in cases if case.blocked), ""),
         )
         return [found]

@@ -36,6 +36,8 @@ DIFFERS = "The paper makes no forecasts; the runs are Table G.2's without a prio
 
 _made: dict[tuple[str, str], tuple[Results, pd.DataFrame]] = {}
 """The last forecasts of each kind, with the results that they are about."""
+_tables: list[tuple[Results, pd.DataFrame]] = []
+"""The last table that they were made from."""
 
 
 def forecasts(results: Results, kind: str, split: str = "fold") -> pd.DataFrame:
@@ -43,10 +45,17 @@ def forecasts(results: Results, kind: str, split: str = "fold") -> pd.DataFrame:
     fitted once for all cases of a claim: fits take most of the time of the whole ledger."""
     about, made = _made.get((kind, split), (None, None))
     if made is None or about is None or not _same(about, results):
-        name = results.about.get("experiment", "forecast-dial")
-        made = out_of_fold(kind, table_at({name: results}), split).set_index("run")
+        made = out_of_fold(kind, _table(results), split).set_index("run")
         _made[kind, split] = results, made
     return made
+
+
+def _table(results: Results) -> pd.DataFrame:
+    """The features of all runs at t_mem, which every kind of predictor reads."""
+    if not (_tables and _same(_tables[0][0], results)):
+        name = results.about.get("experiment", "forecast-dial")
+        _tables[:] = [(results, table_at({name: results}))]
+    return _tables[0][1].copy()
 
 
 def _same(one: Results, two: Results) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analysis.correlation import ranks
+from ...analysis.correlation import ranks_of_draws
 from ...experiments.base import Case, Effect, Simulated
 from ...experiments.clauses import median
 from ...experiments.clocks import FIRST_99, Clock, NotRunError, times
@@ -26,6 +26,8 @@ DRAWS = 2000
 """Resamples of the bootstrap."""
 TABLES, FEW_DRAWS = 120, 100
 """Simulated tables, and the resamples of each."""
+CHUNK = 250
+"""Resamples at once."""
 FEWEST = 10
 """Seeds without which it is not decided."""
 
@@ -46,7 +48,7 @@ class ExplainsMore(Rule):
         _, seed = np.unique(runs["seed"], return_inverse=True)
         seeds = int(seed.max()) + 1
         difference = _resampled(place, groups, seed, DRAWS)
-        whole = [_between(place, group, np.ones(len(runs))) for group in groups]
+        whole = _between(place, groups, np.ones((1, len(runs))))[:, 0].tolist()
         low, high = (float(end) for end in np.quantile(difference, [0.025, 0.975]))
         never = int(np.isinf(values(results, self.clock)).sum())
         cells, factor = " and ".join(self.cells), self.factor
@@ -90,8 +92,9 @@ def _resampled(place: np.ndarray, groups: Sequence[np.ndarray], seed: np.ndarray
     """The difference of the two groups' shares of variance in bootstrap samples of the seeds."""
     seeds = int(seed.max()) + 1
     drawn = np.random.default_rng(0).multinomial(seeds, np.full(seeds, 1 / seeds), draws)
-    shares = np.array([[_between(place, group, n[seed]) for group in groups] for n in drawn])
-    return shares[:, 0] - shares[:, 1]
+    shares = [_between(place, groups, drawn[at : at + CHUNK][:, seed]) for at in range(0, draws, CHUNK)]
+    first, second = np.concatenate(shares, axis=1)
+    return np.asarray(first - second)
 
 
 def _simulated(cells: np.ndarray, factor: np.ndarray, seed: np.ndarray) -> Simulated:
@@ -120,11 +123,14 @@ def _groups(runs: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     return runs.groupby(there).ngroup().to_numpy() if there else np.zeros(len(runs), dtype=int)
 
 
-def _between(place: np.ndarray, group: np.ndarray, times: np.ndarray) -> float:
-    """Share of the variance of ranks that lies between groups; see `ranks` for place and times."""
+def _between(place: np.ndarray, groups: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
+    """Shares of the variance of ranks that lie between groups [grouping, draw]; see `ranks_of_draws` for place and times."""
     weight = times.astype(float)
-    rank = ranks(place, weight)
-    total = weight @ rank**2
-    size = np.bincount(group, weight)
-    means = np.bincount(group, weight * rank) / np.maximum(size, 1)
-    return float((size * means**2).sum() / total) if total else 0.0
+    rank = ranks_of_draws(place, weight)
+    total = (weight * rank**2).sum(1)
+    shares = []
+    for group in groups:
+        member = np.eye(int(group.max()) + 1)[group]  # [run, group]
+        size, sums = weight @ member, (weight * rank) @ member
+        shares.append((sums**2 / np.maximum(size, 1)).sum(1) / np.where(total > 0, total, np.inf))
+    return np.stack(shares)

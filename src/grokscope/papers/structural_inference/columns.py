@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...experiments.columns import column
+from ...experiments.columns import column, explained
 
 if TYPE_CHECKING:
     from ...store.results import Results
@@ -143,6 +143,9 @@ def norm_change(results: Results) -> pd.Series:
     norm = {when: pd.to_numeric(rows[f"mlp_norm_{when}"]).astype(float) for when in ("mem", "grok")}
     later = pd.to_numeric(rows["t_grok"]).astype(float) > pd.to_numeric(rows["t_mem"]).astype(float)
     return np.log(norm["grok"] / norm["mem"]).where(later)
+
+
+explained["log change of the MLP norm"] = lambda results, arm: "none of its runs groks after memorising"
 
 
 @column("symbols")
