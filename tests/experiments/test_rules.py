@@ -433,3 +433,19 @@ def test_the_power_of_a_wide_range_is_taken_near_its_end():
         == "a mean one standard deviation inside the range"
     )
     assert WithinRange("norm", "a", -0.5, 0.5)(made).cases[0].simulated.at == "a mean in the middle of the range"
+
+
+def test_a_column_is_computed_once_for_the_cases_of_a_claim(monkeypatch):
+    made, calls = results_of(a=[100] * 20, b=[200] * 20), []
+
+    def compute(results):
+        calls.append(len(results.runs))
+        return pd.Series(1.5, results.runs["run"])
+
+    monkeypatch.setitem(registered, "toy value", compute)
+    InEach({arm: WithinRange("toy value", arm, 0.5, 2.5) for arm in ("a", "b")})(made)
+    assert calls == [40]
+    other = made._replace(runs=made.runs.head(20))
+    assert WithinRange("toy value", "a", 0.5, 2.5)(other).verdict == "agrees" and calls == [40, 20]
+    monkeypatch.setitem(registered, "toy value", lambda results: pd.Series(9.0, results.runs["run"]))
+    assert WithinRange("toy value", "a", 0.5, 2.5)(made).verdict == "disagrees"  # another function of that name

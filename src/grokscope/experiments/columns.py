@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -51,11 +52,27 @@ def values(results: Results, wanted: str | Clock, table: str = "runs") -> pd.Ser
         own = wanted.sample(rows)
         return pd.Series(own.time, rows.index).where(own.grokked, float("inf"))
     if wanted in registered:
-        return rows["run"].map(registered[wanted](results)).astype(float)
+        return rows["run"].map(_computed(results, wanted)).astype(float)
     if wanted not in rows:
         known = [str(name) for name in (*rows.columns, *registered)]
         raise NotRunError(f"column {wanted} ({nearest(wanted, known)})")
     return as_floats(rows[wanted])
+
+
+_last: deque[tuple[Results, str, Compute, pd.Series]] = deque(maxlen=8)
+"""What was computed last: the cases of a claim ask for the same column of the same tables, one after another."""
+
+
+def _computed(results: Results, name: str) -> pd.Series:
+    """A registered column of these very tables, which nobody changes."""
+    compute = registered[name]
+    for about, own, by, found in _last:
+        tables = zip(about[1:], results[1:], strict=True)
+        if own == name and by is compute and all(one is two for one, two in tables):
+            return found
+    made = compute(results)
+    _last.append((results, name, compute, made))
+    return made
 
 
 def select(results: Results, runs: pd.DataFrame) -> Results:
