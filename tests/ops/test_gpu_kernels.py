@@ -112,7 +112,8 @@ for kind in ("layer", "rms", None):
     norm, scale = Normalise(kind, 1e-5) if kind else None, 1.5
     sizes = ((150, 16), (16, 40), (40, 16), (16, 11), (40,), (11,))
     # logits of order 1: TF32 rounds large ones by so much that other answers are the largest
-    leaves = [(torch.randn(2, *size) / (size[0] if len(size) > 1 and size[0] < 150 else 1) ** 0.5).requires_grad_() for size in sizes]
+    widths = (1, 16, 40, 16, 1, 1)
+    leaves = [(torch.randn(2, *size) / width**0.5).requires_grad_() for size, width in zip(sizes, widths)]
     labels = torch.randint(0, 11, (2, 150))
     x, W_in, W_out, W_U, b_in, b_logits = leaves
     hidden = torch.relu((x if norm is None else norm.plain(x)[0]) @ W_in + b_in[:, None])

@@ -26,7 +26,7 @@ def p_differ(arms: Sequence[Sample], draws: int = DRAWS) -> float:
 
 def p_differ_in_tables(tables: Sample, draws: int = DRAWS) -> np.ndarray:
     """The same for times [table, arm, seed] of several tables, all against the same random orders."""
-    count, arms, _ = tables.time.shape
+    count, arms, seeds = tables.time.shape
     pooled = prentice_scores(tables.time.reshape(count, -1), tables.grokked.reshape(count, -1))
     scores = pooled.reshape(tables.time.shape).transpose(0, 2, 1).astype(np.float32)  # [table, seed, arm]
     scores = np.ascontiguousarray(scores - scores.mean(2, keepdims=True))
@@ -36,7 +36,7 @@ def p_differ_in_tables(tables: Sample, draws: int = DRAWS) -> np.ndarray:
     larger, done = np.zeros(count, dtype=int), 0
     while done < draws:
         at_once = min(CHUNK, draws - done)
-        orders = [_orders(every, arms, generator, at_once) for _ in range(scores.shape[1])]
+        orders = [_orders(every, arms, generator, at_once) for _ in range(seeds)]
         for first in range(0, count, TABLES):
             some = slice(first, first + TABLES)
             drawn = _drawn(scores[some], orders, every)

@@ -196,8 +196,8 @@ class Fastest(Rule):
         ]
         simulated = cases[0].simulated
         if len(rivals) > 1:
-            own, *others = paired(compared.runs, (best[self.family], *rivals.values()), self.clock)
-            spreads = sorted(_both(own, other) for other in others)
+            fastest, *others = paired(compared.runs, (best[self.family], *rivals.values()), self.clock)
+            spreads = sorted(_both(fastest, other) for other in others)
             simulated = power.of_fastest(min(case.seeds for case in cases), tuple(spreads))
         found = replace(
             cases[0],
