@@ -104,7 +104,9 @@ def _judged(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
 def _judged_elsewhere(folder: Path, ledger: Ledger) -> dict[str, list[dict[str, Any]]]:
     """The rows by experiment, without those that another process does not know; none where processes cannot be started, as from
     a script that does not guard what it runs by its `__name__`."""
-    names = [experiment.name for experiment, _ in ledger.found]
+    # those with most to judge first: one that begins last would be waited for
+    most = sorted(ledger.found, key=lambda one: len(one[1].runs) * len(one[0].claims), reverse=True)
+    names = [experiment.name for experiment, _ in most]
     asked = [(folder, ledger.scale, name) for name in names]
     with suppress(BrokenProcessPool), helpers(cores()) as pool:
         return dict(zip(names, pool.map(_judge_stored, asked), strict=True))
