@@ -29,7 +29,7 @@ class StableMax(Method):
         reported="generalises without decay within the 80,000 epochs of the script of Figure 1, where softmax does not; the number "
         "is in the picture alone",
         baseline={"loss": "cross_entropy"},
-        differs="The loss is computed in float32, in a form that keeps its digits, instead of float64. The authors' baseline has its "
-        "softmax in float64 and β₂ = 0.99; here it has float32 and the β₂ of StableMax, 0.999. Initial weights are Gaussian with "
-        "the standard deviation of nn.Linear.",
+        differs="The loss is computed in float32, in a form that keeps its digits, instead of float64. The authors' baseline has "
+        "its softmax in float64 and β₂ = 0.99; here it has float32 and the β₂ of StableMax, 0.999. Initial weights are Gaussian "
+        "with the standard deviation of nn.Linear.",
     )
