@@ -72,7 +72,7 @@ def measure(stored: dict[str, Any], again: bool) -> dict[str, Any]:
         "scores": [_rounded(asdict(one)) for one in scores],
         "cost": _rounded(spent),
         "chains": chains(pool),
-        "calibration": [_rounded(row) for row in calibrations()]
+        "calibration": [_short(row) for row in calibrations()]
         if again or "calibration" not in stored
         else stored["calibration"],
     }
@@ -95,6 +95,14 @@ def _rounded(row: dict[str, Any]) -> dict[str, Any]:
     """JSON has no NaN, and more digits differ between machines."""
     return {
         name: (round(value, 4) if math.isfinite(value) else None) if isinstance(value, float) else value
+        for name, value in row.items()
+    }
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    """Four digits, since step sizes are small."""
+    return {
+        name: (float(f"{value:.4g}") if math.isfinite(value) else None) if isinstance(value, float) else value
         for name, value in row.items()
     }
 
@@ -150,7 +158,7 @@ def costs(stored: dict[str, Any]) -> str:
     own = stored["cost"]
     return (
         f"The features of a run at all epochs of observation, the chains of the learning coefficient included, take "
-        f"{own['features_s']:.1f} s beside {own['training_s']:.0f} s of training on a CPU: {100 * own['share']:.1f} % "
+        f"{own['features_s']:.1f} s beside {own['training_s']:.0f} s of training on one core: {100 * own['share']:.1f} % "
         "(limit: 10 %)."
     )
 
@@ -183,6 +191,8 @@ def calibration(stored: dict[str, Any]) -> str:
         own = [cells[gamma, epsilon, arm] for arm in arms]
         mark = "**" if own[0]["default"] else ""
         lines.append(f"| {gamma:,.0f} | {mark}{epsilon:g}{mark} | {' | '.join(map(_settling, own))} |")
+    used = [next(row for row in rows if row["arm"] == arm) for arm in arms]
+    lines.append(f"| as used | | {' | '.join(_value(row['used'], row['used_drift']) for row in used)} |")
     return "\n".join(lines)
 
 
@@ -190,8 +200,12 @@ def _settling(row: dict[str, Any]) -> str:
     """`126, drift 0.01`; in brackets where chains have not settled, with an asterisk where ε is small enough."""
     if row["llc"] is None:
         return "(diverged)"
-    text = f"{row['llc']:.4g}{'*' if row['small_enough'] else ''}, drift {row['drift']:.2f}"
+    text = _value(row["llc"], row["drift"], "*" if row["small_enough"] else "")
     return text if row["settled"] else f"({text})"
+
+
+def _value(llc: float, drift: float, mark: str = "") -> str:
+    return f"{llc:.3g}{mark}, drift {drift + 0.0:.2f}"
 
 
 FILLERS = {"scores": scores, "public": public, "cost": costs, "chains": chained, "calibration": calibration}

@@ -32,7 +32,7 @@ def calibrations() -> list[dict[str, Any]]:
         infos = train_all(configs, runs=folder, device="cpu")
         found = [calibrate_run(StoredRun(info)) for info in infos]
     return [
-        {"arm": arm, "epoch": own.epoch, **asdict(row)}
+        {"arm": arm, "epoch": own.epoch, "used": own.used, "used_drift": own.used_drift, **asdict(row)}
         for arm, own in zip(ARMS, found, strict=True)
         for row in own.rows
     ]

@@ -236,6 +236,8 @@ def _print_forecasts(found: list[RunForecast]) -> None:
 def _print_calibrations(found: list[Calibration]) -> None:
     from rich.table import Table
 
+    from ..probes.learning_coefficient import STEPS
+
     for own in found:
         title = f"run {own.run}, checkpoint of epoch {own.epoch:,}: {own.verdict}"
         printed = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
@@ -249,7 +251,8 @@ def _print_calibrations(found: list[Calibration]) -> None:
             default = "default" if row.default else ""
             printed.add_row(f"{row.localisation:g}", f"{row.step_size:g}", *values, *marks, default)
         print_table(printed, 160, soft_wrap=True)
-        print()
+        settled = "settled" if own.used_settled else "not settled, and not used"
+        print(f"As the probe has it, with {STEPS} steps: {own.used:.4g}, drift {own.used_drift:.2f}, {settled}.\n")
     print(
         "γ: how strongly chains are held at the checkpoint; directions with less curvature than γ log(n)/n do not count, so that λ̂ "
         "depends on it.\ndrift: relative change of λ̂ between the last two quarters of the steps, at most 0.15 where they have "

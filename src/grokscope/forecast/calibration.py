@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import StoreError
 from ..probes.base import few_threads
-from ..probes.forecast import chained
-from ..probes.learning_coefficient import LOCALISATION, STEP_SIZE, Setting, calibrate
+from ..probes.forecast import CHAINS, chained
+from ..probes.learning_coefficient import LOCALISATION, STEP_SIZE, Setting, calibrate, local_learning_coefficient
+from ..randomness import stream
 from .runs import on_plateau
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ class Calibration:
     epoch: int
     """Of the checkpoint."""
     rows: list[Row]
+    used: float
+    """λ̂ as the probe estimates it: with the default, fewer steps and smaller batches."""
+    used_drift: float
+    used_settled: bool
 
     @property
     def verdict(self) -> str:
@@ -71,8 +76,17 @@ def calibrate_run(run: StoredRun, at: int | None = None) -> Calibration:
     if run.config.task.shape.every_position:
         raise StoreError(f"run {run.id} answers at every position: its learning coefficient is not estimated")
     with few_threads():
-        found = calibrate(*chained(run.network(kept[-1]), run), run.config.seed)
-    return Calibration(run=run.id, epoch=kept[-1], rows=[_row(one) for one in found])
+        given = chained(run.network(kept[-1]), run)
+        found = calibrate(*given, run.config.seed)
+        used = local_learning_coefficient(*given, stream(run.config.seed, CHAINS))
+    return Calibration(
+        run=run.id,
+        epoch=kept[-1],
+        rows=[_row(one) for one in found],
+        used=used.mean,
+        used_drift=used.drift,
+        used_settled=used.settled,
+    )
 
 
 def _row(setting: Setting) -> Row:

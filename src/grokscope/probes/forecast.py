@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FEW = 512
 """Training examples on which gradients are compared."""
+CHAINS = "learning coefficient"
+"""Purpose of the random numbers of Langevin chains."""
 
 
 class Chained(NamedTuple):
@@ -147,7 +149,7 @@ def chained(network: Network, run: StoredRun) -> Chained:
 def _llc(network: Network, run: StoredRun) -> dict[str, float]:
     """`llc`, the logarithm of λ̂, where the chains have settled; else `llc_unsettled`, which no predictor uses. Either way
     `llc_drift`, by which λ̂ still moves."""
-    found = local_learning_coefficient(*chained(network, run), stream(run.config.seed, "learning coefficient"))
+    found = local_learning_coefficient(*chained(network, run), stream(run.config.seed, CHAINS))
     drift = {"llc_drift": found.drift}
     return {"llc" if found.settled else "llc_unsettled": math.log(found.mean)} | drift if found.mean > 0 else drift
 

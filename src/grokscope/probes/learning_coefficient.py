@@ -23,7 +23,7 @@ Weights = dict[str, "Tensor"]
 Loss = Callable[[Weights, "Tensor"], "Tensor"]
 """The mean loss of the weights of one chain over some rows of the examples."""
 
-CHAINS, STEPS, BATCH = 4, 300, 128
+CHAINS, STEPS, BATCH = 4, 200, 64
 STEP_SIZE, LOCALISATION = 1e-5, 3000.0
 """ε and γ that `grokscope forecast RUN… --calibrate` justifies; docs/forecast.md has its table."""
 SETTLED = 0.15
@@ -107,11 +107,11 @@ def calibrate(
     step_sizes: Sequence[float] = (3e-6, 1e-5, 3e-5),
     localisations: Sequence[float] = (1000.0, 3000.0, 10_000.0),
     chains: int = 2,
-    steps: int = STEPS,
-    batch: int = BATCH,
+    steps: int = 3 * STEPS,
+    batch: int = 2 * BATCH,
 ) -> list[Setting]:
     """λ̂ for every localisation γ and step size ε, in ascending order, each with the same random numbers; all settings are lanes of
-    one computation."""
+    one computation. Chains are longer and batches larger than where a value is used, so that these two are checked as well."""
     grid = [(epsilon, gamma) for gamma in sorted(localisations) for epsilon in sorted(step_sizes)]
     found = _sampled(loss, weights, examples, stream(seed, "calibration"), grid, chains, steps, batch)
     settings: list[Setting] = []
