@@ -1,7 +1,7 @@
 """The measured part of docs/forecast.md and its picture, from results/.
 
     python -m tools.forecast_page           # scores all predictors (a minute), writes results/forecast.json, picture and page
-    python -m tools.forecast_page --cost    # also measures anew what features cost
+    python -m tools.forecast_page --cost    # also measures anew what features cost, and calibrates the Langevin chains
     python -m tools.forecast_page --page    # writes the page from results/forecast.json
     python -m tools.forecast_page --check   # reports a stale page, or scores of other results than those that are stored
 
@@ -14,16 +14,21 @@ import json
 import math
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from grokscope.figures import to_svg
-from grokscope.forecast.data import POOL, load_pool
+from grokscope.forecast.data import DRIFT, POOL, PROBE, load_pool
 from grokscope.forecast.evaluate import evaluate
 from grokscope.forecast.picture import picture
 from grokscope.store import save_file
+from grokscope.store.results import Results
 from tools.feature_cost import cost
+from tools.llc_calibration import calibrations
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, DRAWN = ROOT / "docs/forecast.md", ROOT / "docs/forecast.svg"
@@ -31,6 +36,7 @@ RESULTS = ROOT / "results"
 STORED = RESULTS / "forecast.json"
 PART = re.compile(r"(<!-- filled: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
+COLUMNS = ("llc", DRIFT)
 PUBLIC = (
     ("first passage of the norm", "2605.18845", "mean error 17.7 %", "first-passage", "mape"),
     ("inter/intra-class distance", "2604.20923", "leads by 950 ± 250 steps", "class-distance", "lead"),
@@ -54,7 +60,7 @@ def inputs() -> dict[str, str]:
 def measure(stored: dict[str, Any], again: bool) -> dict[str, Any]:
     """Scores of all predictors, and what features cost; draws the picture.
 
-    again   whether the cost is measured anew
+    again   whether cost and calibration are measured anew
     """
     pool = load_pool(RESULTS)
     scores, horizon = evaluate(pool)
@@ -65,6 +71,23 @@ def measure(stored: dict[str, Any], again: bool) -> dict[str, Any]:
         "horizon": horizon,
         "scores": [_rounded(asdict(one)) for one in scores],
         "cost": _rounded(spent),
+        "chains": chains(pool),
+        "calibration": [_short(row) for row in calibrations()]
+        if again or "calibration" not in stored
+        else stored["calibration"],
+    }
+
+
+def chains(pool: Mapping[str, Results]) -> dict[str, int]:
+    """How many stored runs have a learning coefficient: of chains whose drift was measured, and of these how many had settled."""
+    tables = [own.probes[PROBE] for own in pool.values() if PROBE in own.probes]
+    found = [own.groupby("run")[[name for name in COLUMNS if name in own]].count() > 0 for own in tables]
+    every = pd.concat(found).reindex(columns=list(COLUMNS)).fillna(False).astype(bool) if found else pd.DataFrame()
+    measured = every[DRIFT] if len(every) else pd.Series(dtype=bool)
+    return {
+        "without_drift": int((every["llc"] & ~measured).sum()) if len(every) else 0,
+        "measured": int(measured.sum()),
+        "settled": int((every["llc"] & measured).sum()) if len(every) else 0,
     }
 
 
@@ -72,6 +95,14 @@ def _rounded(row: dict[str, Any]) -> dict[str, Any]:
     """JSON has no NaN, and more digits differ between machines."""
     return {
         name: (round(value, 4) if math.isfinite(value) else None) if isinstance(value, float) else value
+        for name, value in row.items()
+    }
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    """Four digits, since step sizes are small."""
+    return {
+        name: (float(f"{value:.4g}") if math.isfinite(value) else None) if isinstance(value, float) else value
         for name, value in row.items()
     }
 
@@ -127,12 +158,57 @@ def costs(stored: dict[str, Any]) -> str:
     own = stored["cost"]
     return (
         f"The features of a run at all epochs of observation, the chains of the learning coefficient included, take "
-        f"{own['features_s']:.1f} s beside {own['training_s']:.0f} s of training on a CPU: {100 * own['share']:.1f} % "
+        f"{own['features_s']:.1f} s beside {own['training_s']:.0f} s of training on one core: {100 * own['share']:.1f} % "
         "(limit: 10 %)."
     )
 
 
-FILLERS = {"scores": scores, "public": public, "cost": costs}
+def chained(stored: dict[str, Any]) -> str:
+    """What of the stored learning coefficients is used."""
+    own = stored["chains"]
+    lines = []
+    if own["measured"]:
+        lines.append(
+            f"Of {own['measured']} stored runs with chains, {own['settled']} have chains that settled; the others are not used."
+        )
+    if own["without_drift"]:
+        lines.append(
+            f"The stored results of `forecast-dial` have the learning coefficients of {own['without_drift']} runs from an earlier "
+            "version, whose 80 steps were read long before the chains had settled: with the step size and localisation that it had "
+            "this takes about 2,200 steps. These values are not used; `learning-coefficient` is scored once `forecast-dial` has "
+            "been run again."
+        )
+    return " ".join(lines)
+
+
+def calibration(stored: dict[str, Any]) -> str:
+    """λ̂ by localisation, step size and arm."""
+    rows = stored["calibration"]
+    arms = list(dict.fromkeys(row["arm"] for row in rows))
+    lines = [f"| γ | ε | {' | '.join(arms)} |", f"|---|---|{'---|' * len(arms)}"]
+    cells = {(row["localisation"], row["step_size"], row["arm"]): row for row in rows}
+    for gamma, epsilon in dict.fromkeys((row["localisation"], row["step_size"]) for row in rows):
+        own = [cells[gamma, epsilon, arm] for arm in arms]
+        mark = "**" if own[0]["default"] else ""
+        lines.append(f"| {gamma:,.0f} | {mark}{epsilon:g}{mark} | {' | '.join(map(_settling, own))} |")
+    used = [next(row for row in rows if row["arm"] == arm) for arm in arms]
+    lines.append(f"| as used | | {' | '.join(_value(row['used'], row['used_drift']) for row in used)} |")
+    return "\n".join(lines)
+
+
+def _settling(row: dict[str, Any]) -> str:
+    """`126, drift 0.01`; in brackets where chains have not settled, with an asterisk where ε is small enough."""
+    if row["llc"] is None:
+        return "(diverged)"
+    text = _value(row["llc"], row["drift"], "*" if row["small_enough"] else "")
+    return text if row["settled"] else f"({text})"
+
+
+def _value(llc: float, drift: float, mark: str = "") -> str:
+    return f"{llc:.3g}{mark}, drift {drift + 0.0:.2f}"
+
+
+FILLERS = {"scores": scores, "public": public, "cost": costs, "chains": chained, "calibration": calibration}
 
 
 def filled(page: str, stored: dict[str, Any]) -> str:

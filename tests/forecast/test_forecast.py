@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from grokscope.config import Log, RunConfig, Stop
 from grokscope.errors import StoreError
@@ -21,6 +22,8 @@ from grokscope.models.mlp import MLP
 from grokscope.optim.adamw import AdamW
 from grokscope.probes import StoredRun
 from grokscope.probes import evaluate as probe
+from grokscope.probes import forecast as forecast_probe
+from grokscope.probes.learning_coefficient import Coefficient
 from grokscope.store.results import Results, save_results
 from grokscope.tasks.modular import Modular
 
@@ -135,7 +138,7 @@ def test_the_predictor_that_knows_is_the_best_and_the_constant_knows_nothing(poo
     assert good.lead > none.lead == 0
 
 
-def with_checkpoints(results, at_once=25, later=45):
+def with_checkpoints(results, at_once=25, later=45, drift=True):
     """With the feature of a checkpoint in some runs at t_mem, and in more at 1.5 · t_mem."""
     runs = results.runs.assign(place=range(len(results.runs)))
     rows = [
@@ -144,7 +147,8 @@ def with_checkpoints(results, at_once=25, later=45):
         for multiple, known in ((1.0, at_once), (1.5, later), (2.0, later))
         for llc in [float(run.place) if run.place < known and multiple < 2 else np.nan]
     ]
-    return results._replace(probes={"forecast": pd.DataFrame(rows)})
+    table = pd.DataFrame(rows)
+    return results._replace(probes={"forecast": table.assign(llc_drift=0.0) if drift else table})
 
 
 def test_a_predictor_is_first_scored_where_most_of_its_runs_have_its_features(pool, monkeypatch):
@@ -166,6 +170,12 @@ def test_a_feature_that_was_measured_once_stays_known(pool):
     once, later = (table_at(results, multiple).set_index("run")["llc"] for multiple in (1.5, 2.0))
     assert later.notna().sum() > 30
     pd.testing.assert_series_equal(once[later.index], later)
+
+
+def test_learning_coefficients_without_a_drift_are_not_used(pool):
+    """They are of chains that were read before they had settled."""
+    assert "llc" in table_at({"si-dial": with_checkpoints(pool["si-dial"])}, 1.5)
+    assert "llc" not in table_at({"si-dial": with_checkpoints(pool["si-dial"], drift=False)}, 1.5)
 
 
 def test_a_constant_ranks_the_wrong_way_round_where_an_arm_is_left_out():
@@ -302,7 +312,41 @@ def test_the_probe_stores_what_forecasts_need(memorised):
     last = table.iloc[-1]
     for name in ("logit_scale", "spectral_entropy", "participation", "class_distance", "gradient_noise", "commutator"):
         assert np.isfinite(last[name]), name
-    assert np.isfinite(table["llc"]).any()
+    assert np.isfinite(table["llc_drift"]).any()
+    assert {"llc", "llc_unsettled"} & set(table)
+
+
+@pytest.mark.parametrize(
+    ("drift", "value", "name"), [(0.01, 50.0, "llc"), (0.4, 50.0, "llc_unsettled"), (0.0, -5.0, "")]
+)
+def test_a_value_of_chains_that_have_not_settled_is_marked_and_not_used(memorised, monkeypatch, drift, value, name):
+    found = Coefficient(torch.full((4,), value), drift)
+    monkeypatch.setattr(forecast_probe, "local_learning_coefficient", lambda *given: found)
+    table = probe("forecast", memorised)
+    stored = [column for column in ("llc", "llc_unsettled") if column in table]
+    assert stored == [name] * bool(name) and table["llc_drift"].dropna().tolist() == [drift]
+    if name == "llc":
+        assert observe(memorised, "learning-coefficient", 150)["llc"] == pytest.approx(np.log(50))
+    else:
+        with pytest.raises(
+            StoreError, match=r"Langevin chains from epoch 150 have not settled \(drift 0\.\d0, at most 0\.15\)"
+        ):
+            observe(memorised, "learning-coefficient", 150)
+
+
+def test_a_calibration_says_which_settings_settle(memorised, run):
+    code, out, _ = run("forecast", memorised.id, "--runs", memorised.runs, "--calibrate", "--json")
+    (found,) = json.loads(out)
+    t_mem = memorised.info.summary["t_mem"]
+    assert code == 0 and found["run"] == memorised.id
+    assert found["epoch"] == min(epoch for epoch in memorised.epochs if epoch >= t_mem), (
+        "the one that the probe starts from"
+    )
+    assert [row["default"] for row in found["rows"]].count(True) == 1
+    settled = [row for row in found["rows"] if row["settled"]]
+    assert all(row["llc"] > 0 and abs(row["drift"]) <= 0.15 for row in settled)
+    code, out, _ = run("forecast", memorised.id, "--runs", memorised.runs, "--calibrate", "--at", 140)
+    assert code == 0 and "checkpoint of epoch 125: the default has" in out
 
 
 def test_bad_input_is_one_line(memorised, pool, run, tmp_path):
@@ -320,6 +364,9 @@ def test_bad_input_is_one_line(memorised, pool, run, tmp_path):
         (("forecast", "--evaluate", "--scale", "huge"), "neither full nor quick"),
         (("forecast", "abc", "--picture", "x"), "needs --evaluate"),
         (("forecast", "--evaluate", "--at", "100"), "observed at multiples of t_mem"),
+        (("forecast", "--calibrate"), "name the runs"),
+        (("forecast", "abc", "--calibrate", "--by", "100"), "does not go with --by"),
+        (("forecast", info.id, "--calibrate", "--runs", tmp_path / "short"), "has not memorised by epoch 5"),
     ):
         code, _, err = run(*words)
         assert code == 2 and problem in err and err.count("\n") == 1

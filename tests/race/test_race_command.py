@@ -52,6 +52,15 @@ def run(capsys, tmp_path, monkeypatch):
         (("A", "--time-only"), "--time-only: results has no quick results of track A; run grokscope race"),
         (("A", "--time-only", "--methods", "lion"), f"--time-only: {ALL}; it does not go with --methods"),
         (("controls", "--time-only"), f"--time-only: {ALL}; it does not go with controls"),
+        (("Controls", "--time-only"), f"--time-only: {ALL}; it does not go with controls"),
+        (
+            ("controls", "--tune-only"),
+            "--tune-only: the controls have their authors' settings: there is nothing to tune",
+        ),
+        (
+            ("controls", "--show"),
+            "--results: results has no quick results of the controls yet; run grokscope race controls",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(run, words, line):
@@ -90,6 +99,35 @@ def test_the_plan_trains_nothing(run, tmp_path):
     code, out, _ = run("race", "A", "E", "--full", "--plan")
     assert code == 0 and out.count("at most") == 2 and "1,672,000 run-steps of tuning" in out
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_plan_of_the_controls_is_of_the_methods_that_were_asked_for(run):
+    code, out, err = run("race", "controls", "--full", "--plan", "--methods", "stablemax,lion")
+    assert (code, out) == (0, "controls: 40 runs, at most 3,200,000 run-steps\n")
+    assert err == "controls: lion has none (Its authors report nothing about grokking.)\n"
+
+
+def test_controls_of_one_method_are_run_beside_stored_ones(run, tmp_path):
+    stored = load_results(RESULTS, "race-controls", "full")
+    others = stored.runs[~stored.runs["arm"].str.startswith("OrthoGrad")]
+    quick = stored._replace(about={**stored.about, "scale": "quick"}, runs=others)
+    save_results(tmp_path / "results", quick._replace(curves=stored.curves[stored.curves["run"].isin(others["run"])]))
+    code, out, err = run("race", "controls", "--methods", "orthograd", "--seeds", "1", "--quiet", "--device", "cpu")
+    assert code == 0, err
+    now = load_results(tmp_path / "results", "race-controls", "quick").runs
+    assert set(now["arm"]) == set(stored.runs["arm"])
+    assert now[now["arm"].str.startswith("OrthoGrad")].groupby("arm").size().tolist() == [1, 1]
+    assert set(others["run"]) < set(now["run"])
+    assert "Positive controls" in out and "Track" not in out
+
+
+def test_controls_of_another_length_have_no_verdict(run, tmp_path):
+    stored = load_results(RESULTS, "race-controls", "full")
+    save_results(tmp_path / "results", stored._replace(runs=stored.runs.assign(epochs=77)))
+    code, out, _ = run("race", "controls", "--show", "--full", "--json")
+    verdicts = {case["name"]: case["verdict"] for case in json.loads(out)["controls"]}
+    assert code == 0 and verdicts["Muon"] == "to be run again for 6,000 epochs: these are 77"
+    assert "agrees" not in verdicts.values()
 
 
 def test_a_method_that_does_not_apply_is_named(run):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,8 +15,10 @@ from .app import Json, Runs, app
 from .printing import print_table, to_json
 
 if TYPE_CHECKING:
+    from ..forecast.calibration import Calibration
     from ..forecast.evaluate import Score
     from ..forecast.runs import RunForecast
+    from ..run import StoredRun
 
 
 @app.command()
@@ -25,6 +28,14 @@ def forecast(
     ] = None,
     evaluate: Annotated[
         bool, typer.Option("--evaluate", help="Score every predictor on stored runs that it has not seen.")
+    ] = False,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Estimate the learning coefficient of these runs with several step sizes and localisations of its Langevin "
+            "chains, and show which settle; forecast nothing.",
+        ),
     ] = False,
     at: Annotated[
         int | None, typer.Option("--at", metavar="EPOCH", help="Epoch of observation; t_mem by default.")
@@ -66,6 +77,8 @@ def forecast(
         grokscope forecast 3f9a --at 2000 --predictor fourier
 
         grokscope forecast --evaluate --picture docs/forecast
+
+        grokscope forecast 3f9a --calibrate
     """
     from ..forecast import predictors
     from ..forecast.data import load_pool
@@ -82,6 +95,12 @@ def forecast(
         raise ConfigError("--at", "with --evaluate runs are observed at multiples of t_mem; leave it out")
     if picture is not None and not evaluate:
         raise ConfigError("--picture", "needs --evaluate")
+    if calibrate:
+        others = {"--evaluate": evaluate, "--by": by is not None, "--predictor": predictor is not None}
+        if given := [word for word, value in others.items() if value]:
+            raise ConfigError("--calibrate", f"forecasts nothing, and does not go with {given[0]}")
+        _calibrate(names or [], runs, at, as_json)
+        return
     pool = load_pool(results, scale)
     if evaluate:
         from ..forecast.evaluate import evaluate as score
@@ -98,14 +117,31 @@ def forecast(
             _print_scores(scores, horizon)
         return
     from ..forecast.runs import forecast_run
+
+    def forecasts(run: StoredRun) -> RunForecast:
+        return forecast_run(run, pool, predictor, at, by)
+
+    _of_each(names or [], runs, forecasts, _print_forecasts, as_json)
+
+
+def _calibrate(names: list[str], runs: Path, at: int | None, as_json: bool) -> None:
+    from ..forecast.calibration import calibrate_run
+
+    _of_each(names, runs, lambda run: calibrate_run(run, at), _print_calibrations, as_json)
+
+
+def _of_each(
+    names: list[str], runs: Path, make: Callable[[StoredRun], Any], show: Callable[[list[Any]], None], as_json: bool
+) -> None:
+    """Print what is made of each run; those of which nothing can be made are named on stderr."""
     from ..run import StoredRun
     from .choice import Choice
 
     found, problems = [], {}
-    for name in names or []:
+    for name in names:
         stored = StoredRun.find(runs, name)
         try:
-            found.append(forecast_run(stored, pool, predictor, at, by))
+            found.append(make(stored))
         except StoreError as error:
             problems[stored.id] = str(error)
     if not found:
@@ -113,7 +149,7 @@ def forecast(
     if as_json:
         print(to_json([asdict(own) for own in found]))
     else:
-        _print_forecasts(found)
+        show(found)
     Choice([], problems, named=True).finish(problems)
 
 
@@ -194,4 +230,31 @@ def _print_forecasts(found: list[RunForecast]) -> None:
         print(f"{own.run}: trust is {own.trust}." + (f" {own.note}." if own.note else ""))
     print(
         "\nt_grok and actual: the first evaluation at the threshold (`t_grok_first` of `grokscope runs`), held or not."
+    )
+
+
+def _print_calibrations(found: list[Calibration]) -> None:
+    from rich.table import Table
+
+    from ..probes.learning_coefficient import STEPS
+
+    for own in found:
+        title = f"run {own.run}, checkpoint of epoch {own.epoch:,}: {own.verdict}"
+        printed = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+        for name in ("γ", "step size ε", "λ̂", "± chains", "drift"):
+            printed.add_column(name, justify="right")
+        for name in ("settled", "ε small enough", ""):
+            printed.add_column(name)
+        for row in own.rows:
+            marks = ["yes" if mark else "" for mark in (row.settled, row.small_enough)]
+            values = (f"{row.llc:.4g}", f"{row.error:.2g}", f"{row.drift:.2f}")
+            default = "default" if row.default else ""
+            printed.add_row(f"{row.localisation:g}", f"{row.step_size:g}", *values, *marks, default)
+        print_table(printed, 160, soft_wrap=True)
+        settled = "settled" if own.used_settled else "not settled, and not used"
+        print(f"As the probe has it, with {STEPS} steps: {own.used:.4g}, drift {own.used_drift:.2f}, {settled}.\n")
+    print(
+        "γ: how strongly chains are held at the checkpoint; directions with less curvature than γ log(n)/n do not count, so that λ̂ "
+        "depends on it.\ndrift: relative change of λ̂ between the last two quarters of the steps, at most 0.15 where they have "
+        "settled.\nε small enough: the next smaller ε has settled too, and λ̂ agrees within 15 %."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,17 +13,15 @@ import typer
 from ..errors import ConfigError
 from .app import Device, Json, Lanes, Quiet, Runs, app
 from .place import On, PlaceSets, parse_fixed_place
-from .printing import print_table, to_json
+from .race_shown import show_race
 
 if TYPE_CHECKING:
     from ..experiments import Experiment
     from ..fleet import TrainingStats
     from ..launch.executors import Executor
-    from ..race.board import Board
     from ..race.methods.base import Method
     from ..race.tracks.base import Scale, Sizes, Track
     from ..race.tuning import Train
-    from ..report import Picture
     from ..searching.training import Trainer
 
 CONTROLS = "controls"
@@ -92,7 +90,7 @@ def race(
 
         grokscope race B --full --time-only
     """
-    from ..race.estimate import check_sizes, estimate
+    from ..race.estimate import check_sizes, estimate, estimate_controls
     from ..race.tracks.base import SIZES, tracks
     from ..race.tracks.base import track as find_track
     from ..race.tuning import StoppedError
@@ -103,7 +101,9 @@ def race(
     sizes = SIZES[scale]
     sizes = sizes._replace(draws=sizes.draws if draws is None else draws, seeds=sizes.seeds if seeds is None else seeds)
     check_sizes(sizes)
-    asked = names or [CONTROLS, *sorted(tracks.entries())]
+    asked = [CONTROLS if name.lower() == CONTROLS else name for name in names or [CONTROLS, *sorted(tracks.entries())]]
+    if tune_only and names and CONTROLS in asked:
+        raise ConfigError("--tune-only", "the controls have their authors' settings: there is nothing to tune")
     chosen = {own.kind: own for own in (_track(name, find_track) for name in asked) if own is not None}
     wanted = {kind: _methods(own, methods, scale) for kind, own in chosen.items()}
     if time_only:
@@ -112,7 +112,7 @@ def race(
             "--show": show,
             "--markdown": markdown,
             "--on": place.kind != "local",
-            CONTROLS: CONTROLS in (names or []),
+            CONTROLS: bool(names) and CONTROLS in asked,
         }
         if given := [word for word, value in others.items() if value not in (None, False)]:
             raise ConfigError(
@@ -121,16 +121,19 @@ def race(
         how = _How(scale, sizes, runs, results, place, device, lanes, quiet or as_json)
         _time(chosen.values() if names else _run_before(chosen.values(), how), how)
     elif not (show or markdown):
-        print_plan = not (quiet or as_json) or plan
-        for kind, own in chosen.items():
-            if print_plan:
-                print(estimate(own, wanted[kind].values(), scale, sizes), file=sys.stdout if plan else sys.stderr)
+        controls = _controls(methods) if CONTROLS in asked and not tune_only else None
+        if plan or not (quiet or as_json):
+            where = sys.stdout if plan else sys.stderr
+            if controls is not None:
+                print(estimate_controls(controls, scale, sizes), file=where)
+            for kind, own in chosen.items():
+                print(estimate(own, wanted[kind].values(), scale, sizes), file=where)
         if plan:
             return
         how = _How(scale, sizes, runs, results, place, device, lanes, quiet or as_json)
         try:
-            if CONTROLS in asked and not tune_only:
-                _control(how)
+            if controls is not None and controls.arms:
+                _run(controls, how, how.sizes.seeds)
             for kind, own in chosen.items():
                 _tune(own, wanted[kind], how)
                 if not tune_only:
@@ -141,14 +144,14 @@ def race(
         how.print_stats(as_json)
         if tune_only:
             return
-    _show(list(chosen), results, scale, markdown=markdown, output=output, as_json=as_json)
+    show_race(list(chosen), CONTROLS in asked, results, scale, markdown=markdown, output=output, as_json=as_json)
 
 
 def _track(name: str, find: Any) -> Track | None:
     from ..errors import nearest
     from ..race.tracks.base import tracks
 
-    if name.lower() == CONTROLS:
+    if name == CONTROLS:
         return None
     try:
         return find(name)
@@ -158,19 +161,46 @@ def _track(name: str, find: Any) -> Track | None:
 
 def _methods(track: Track, words: str | None, scale: Scale) -> dict[str, Method]:
     """The methods that run on a track; those that were asked for by name and do not apply are named on stderr."""
-    from ..race.methods.base import accelerators, methods_on
+    from ..race.methods.base import methods_on
 
     applicable, excluded = methods_on(track.base(scale))
     if words is None:
         return applicable
+    asked = _named(words)
+    for name in asked:
+        if name in excluded:
+            print(f"track {track.kind}: {name} does not apply ({excluded[name]})", file=sys.stderr)
+    return {name: applicable[name] for name in asked if name in applicable}
+
+
+def _named(words: str) -> dict[str, type[Method]]:
+    """The methods of `--methods`, by name."""
+    from ..race.methods.base import accelerators
+
     asked = [word.strip() for word in words.split(",") if word.strip()]
     if not asked:
         raise ConfigError("--methods", "names no method; `grokscope list accelerators` shows the choices")
-    for name in asked:
-        accelerators.get(name)
-        if name in excluded:
-            print(f"track {track.kind}: {name} does not apply ({excluded[name]})", file=sys.stderr)
-    return {name: applicable[name] for name in dict.fromkeys(asked) if name in applicable}
+    return {name: accelerators.get(name) for name in asked}
+
+
+def _controls(words: str | None) -> Experiment:
+    """The positive controls, or those of some methods with their baselines; methods that have none are named on stderr."""
+    from ..experiments.base import find_experiment
+    from ..papers.race.controls import BASELINE
+
+    experiment = find_experiment("race-controls")
+    if words is None:
+        return experiment
+    asked = _named(words)
+    for name, cls in asked.items():
+        if cls.control is None:
+            print(f"controls: {name} has none ({cls.uncontrolled})", file=sys.stderr)
+    titles = {cls.title for cls in asked.values()}
+
+    def chosen(arms: Mapping[str, Any]) -> dict[str, Any]:
+        return {arm: own for arm, own in arms.items() if arm.removesuffix(BASELINE) in titles}
+
+    return replace(experiment, arms=chosen(experiment.arms), quick_arms=chosen(experiment.quick_arms or {}))
 
 
 class _How:
@@ -272,12 +302,6 @@ def _time(tracks: Iterable[Track], how: _How) -> None:
         save_results(how.results, stored._replace(runs=timed_and_counted(stored.runs, asked, how.device, how.scale)))
 
 
-def _control(how: _How) -> None:
-    from ..experiments.base import find_experiment
-
-    _run(find_experiment("race-controls"), how, None)
-
-
 def _run(experiment: Experiment, how: _How, seeds: int | None) -> None:
     from ..experiments.drawing import draw
     from ..papers.race.collected import searches_of, tournaments_of
@@ -303,95 +327,3 @@ def _run(experiment: Experiment, how: _How, seeds: int | None) -> None:
         kept, load_results(how.results, experiment.name, how.scale), lambda line: print(line, file=sys.stderr)
     )
     draw([(experiment, kept, save_results(how.results, kept))])
-
-
-def _show(kinds: list[str], results: Path, scale: Scale, *, markdown: bool, output: Path | None, as_json: bool) -> None:
-    from ..race.page import boards, report
-    from ..race.page import markdown as page
-    from ..store import save_file
-    from .session import command_line
-
-    cases = _control_cases(results, scale)
-    if markdown:
-        print(page(results, scale, cases), end="")
-        return
-    found = boards(results, scale, kinds)
-    if output is not None:
-        save_file(output, report(found, cases, scale, command_line(), lambda board: _picture(board, results)))
-    if as_json:
-        print(to_json({"scale": scale, "controls": cases, "tracks": [board.to_dict() for board in found]}))
-        return
-    if kinds and not found:
-        raise ConfigError(
-            "--results", f"{results} has no {scale} results of track {', '.join(kinds)} yet; run grokscope race"
-        )
-    _print_controls(cases)
-    for board in found:
-        _print(board)
-
-
-def _control_cases(results: Path, scale: Scale) -> list[dict[str, Any]]:
-    """The cases of the positive controls, as the ledger has them; empty if they were not run."""
-    from ..experiments.base import find_experiment
-    from ..experiments.ledger import rulings
-    from ..store.results import load_results
-
-    stored = load_results(results, "race-controls", scale)
-    if stored is None:
-        return []
-    return [case for row in rulings(find_experiment("race-controls"), stored) for case in row["cases"]]
-
-
-def _picture(board: Board, results: Path) -> Picture | None:
-    from ..experiments.base import find_experiment
-    from ..experiments.drawing import drawn_pictures
-    from ..figures.style import to_png, to_svg
-    from ..report import Picture
-    from ..store.results import load_results
-
-    stored = load_results(results, f"race-{board.track}", board.scale)
-    if stored is None:
-        return None
-    drawn = next(drawn_pictures(find_experiment(f"race-{board.track}"), stored))
-    width, height = map(float, drawn.figure.get_size_inches())
-    alt = f"Dot plot of the steps to 99 % test accuracy, one row per method; {board.rows[0].title} comes first."
-    return Picture(
-        name=f"race-{board.track}",
-        title=f"Track {board.track}",
-        caption=drawn.caption,
-        alt=alt,
-        width=width,
-        height=height,
-        svg=to_svg(drawn.figure),
-        png=to_png(drawn.figure),
-    )
-
-
-def _print(board: Board) -> None:
-    from rich.table import Table
-
-    from ..race.page import excluded_text
-    from ..race.words import HEADER, cells
-
-    print(f"\nTrack {board.track}: {board.title}. {board.about} ({board.scale}, {board.device})")
-    table = Table(*HEADER, box=None, pad_edge=False)
-    for row in board.rows:
-        table.add_row(*cells(row))
-    print_table(table, 180)
-    if board.excluded:
-        print(excluded_text(board))
-
-
-def _print_controls(cases: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    from ..race.page import CONTROLS as HEADER
-    from ..race.page import controls_rows
-
-    if not cases:
-        return
-    print("Positive controls")
-    table = Table(*HEADER, box=None, pad_edge=False)
-    for row in controls_rows(cases):
-        table.add_row(*row)
-    print_table(table, 160)

@@ -20,6 +20,9 @@ POOL = ("forecast-dial", "si-prediction", "si-dial")
 """Experiments whose runs are learned from, where they have results; the first one that has a run counts."""
 FOLDS = 5
 PROBE = "forecast"
+DRIFT = "llc_drift"
+"""Stored beside the learning coefficient. Without it the chains are of an earlier version, which read them before they had settled:
+their value is not used."""
 
 
 def fold_of(seed: int) -> int:
@@ -87,6 +90,8 @@ def _exact(table: pd.DataFrame | None, observed: float) -> dict[str, object]:
     estimated once, at the first checkpoint."""
     if table is None:
         return {}
+    if DRIFT not in table:
+        table = table.drop(columns="llc", errors="ignore")
     seen = table[table["epoch"] <= observed * (1 + 1e-9)]
     if seen.empty:
         return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,9 @@ from ..analysis import times_of
 from ..analysis.plateau_features import features_at
 from ..errors import StoreError
 from ..probes.forecast import network_features
+from ..probes.learning_coefficient import SETTLED
 from .base import INTERVAL, predictors
-from .data import table_at
+from .data import DRIFT, table_at
 from .evaluate import FEWEST, auroc, chance, out_of_fold
 from .unlike import in_words, outside
 
@@ -67,8 +68,17 @@ class MissingError(StoreError):
         )
 
 
-def observe(run: StoredRun, kind: str, at: int | None = None) -> dict[str, float]:
-    """The features of a run at an epoch, t_mem by default; StoreError if it had not memorised by then, or has generalised."""
+class Observed(NamedTuple):
+    """Where on its plateau a run is observed."""
+
+    t_mem: int
+    epoch: int
+    kept: list[int]
+    """Epochs of the checkpoints since t_mem, up to the epoch of observation."""
+
+
+def on_plateau(run: StoredRun, at: int | None = None) -> Observed:
+    """The plateau of a run up to an epoch, t_mem by default; StoreError if it had not memorised by then, or has generalised."""
     times = times_of(run.info)
     if times.t_mem is None:
         raise StoreError(
@@ -81,15 +91,24 @@ def observe(run: StoredRun, kind: str, at: int | None = None) -> dict[str, float
         raise StoreError(f"run {run.id} was trained to epoch {run.info.epoch}, not to {epoch}")
     if times.t_grok_first is not None and times.t_grok_first <= epoch:
         raise StoreError(f"run {run.id} has generalised at epoch {times.t_grok_first} already, before epoch {epoch}")
-    found = features_at(run.metrics, float(times.t_mem), float(epoch))
-    missing = set(predictors.get(kind).columns) - set(found)
-    if missing:
-        kept = [own for own in run.finite_epochs if times.t_mem <= own <= epoch]
-        if kept:
-            found |= network_features(run, kept[-1], chains="llc" in missing)
-    if missing := set(predictors.get(kind).columns) - set(found):
-        raise MissingError(run.id, kind, missing, times.t_mem, epoch)
-    return found | {"observed": float(max(epoch, 1)), "t_mem": float(times.t_mem)}
+    return Observed(times.t_mem, epoch, [own for own in run.finite_epochs if times.t_mem <= own <= epoch])
+
+
+def observe(run: StoredRun, kind: str, at: int | None = None) -> dict[str, float]:
+    """The features of a run at an epoch of its plateau, t_mem by default."""
+    t_mem, epoch, kept = on_plateau(run, at)
+    needed = set(predictors.get(kind).columns)
+    found = features_at(run.metrics, float(t_mem), float(epoch))
+    if kept and needed - set(found):
+        found |= network_features(run, kept[-1], chains="llc" in needed)
+    if missing := needed - set(found):
+        if missing == {"llc"} and DRIFT in found:
+            raise StoreError(
+                f"run {run.id}: Langevin chains from epoch {kept[-1]} have not settled (drift {found[DRIFT]:.2f}, at most "
+                f"{SETTLED}); see --calibrate"
+            )
+        raise MissingError(run.id, kind, missing, t_mem, epoch)
+    return found | {"observed": float(max(epoch, 1)), "t_mem": float(t_mem)}
 
 
 def _observe_any(run: StoredRun, at: int | None) -> tuple[str, dict[str, float], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,14 +19,23 @@ from ..tasks import Examples
 from .base import Network, StoredRun, probes
 from .checkpoints import at_least
 from .examples import in_detail, some
-from .learning_coefficient import local_learning_coefficient
+from .learning_coefficient import Loss, Weights, local_learning_coefficient
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 FEW = 512
-"""Training examples on which gradients are compared and chains are run."""
-CHAINS, STEPS = 4, 80
+"""Training examples on which gradients are compared."""
+CHAINS = "learning coefficient"
+"""Purpose of the random numbers of Langevin chains."""
+
+
+class Chained(NamedTuple):
+    """The first arguments of `local_learning_coefficient` and `calibrate`."""
+
+    loss: Loss
+    weights: Weights
+    examples: int
 
 
 @probes.register("forecast")
@@ -66,7 +75,7 @@ def network_features(run: StoredRun, epoch: int, chains: bool = True) -> dict[st
     if run.config.task.shape.every_position:
         return found
     try:
-        return found | gradients(network, examples, run.config.loss) | (_llc(network, examples, run) if chains else {})
+        return found | gradients(network, examples, run.config.loss) | (_llc(network, run) if chains else {})
     except (RuntimeError, StoreError):  # such as an operation that vmap does not support
         return found
 
@@ -127,20 +136,22 @@ def gradients(network: Network, examples: Examples, loss: str) -> dict[str, floa
     return found | {"commutator": float(defect.clamp_min(1e-12).log().item())}
 
 
-def _llc(network: Network, examples: Examples, run: StoredRun) -> dict[str, float]:
-    few = _part(examples, slice(0, FEW))
-    found = local_learning_coefficient(
-        lambda weights: _loss(network, weights, few, run.config.loss),
-        network.weights,
-        len(few.labels),
-        stream(run.config.seed, "learning coefficient"),
-        chains=CHAINS,
-        steps=STEPS,
-        step_size=3e-6,
-        localisation=300.0,
-    )
-    value = found.mean
-    return {"llc": math.log(max(value, 1e-3))} if math.isfinite(value) else {}
+def chained(network: Network, run: StoredRun) -> Chained:
+    """What Langevin chains need of a checkpoint: the loss over rows of the training examples, the weights, how many examples."""
+    train = run.split.train
+
+    def loss(weights: dict[str, Tensor], rows: Tensor) -> Tensor:
+        return _loss(network, weights, Examples(train.inputs[rows], train.labels[rows]), run.config.loss)
+
+    return Chained(loss, network.weights, len(train.labels))
+
+
+def _llc(network: Network, run: StoredRun) -> dict[str, float]:
+    """`llc`, the logarithm of λ̂, where the chains have settled; else `llc_unsettled`, which no predictor uses. Either way
+    `llc_drift`, by which λ̂ still moves."""
+    found = local_learning_coefficient(*chained(network, run), stream(run.config.seed, CHAINS))
+    drift = {"llc_drift": found.drift}
+    return {"llc" if found.settled else "llc_unsettled": math.log(found.mean)} | drift if found.mean > 0 else drift
 
 
 def _loss(network: Network, weights: dict[str, Tensor], examples: Examples, loss: str) -> Tensor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
+    from ..experiments import Experiment
     from .methods.base import Method
     from .tracks.base import Scale, Sizes, Track
 
@@ -35,6 +36,13 @@ def estimate(track: Track, methods: Iterable[Method], scale: Scale, sizes: Sizes
     tuned = sum(not one.inherits for one in own)
     runs = sizes.draws + sizes.finalists * (sizes.tuning - 1)
     return Estimate(track.kind, len(own), tuned * runs * steps, len(own) * sizes.seeds * steps)
+
+
+def estimate_controls(experiment: Experiment, scale: Scale, sizes: Sizes) -> str:
+    """The most run-steps of the positive controls."""
+    runs = [config for _, config in experiment.configs(scale, sizes.seeds)] if experiment.arms else []
+    most = sum(config.epochs * config.steps_per_epoch for config in runs)
+    return f"controls: {len(runs)} runs, at most {most:,} run-steps"
 
 
 def check_sizes(sizes: Sizes) -> None:

@@ -22,7 +22,8 @@ PROTOCOL = (
     "train on one tuning seed, and a method's heat ends when {finalists} of its draws have reached 99 % test accuracy; the "
     "earliest {finalists} train on {more} more tuning seeds, at most four times as long as they took in the heat. The draw that"
     " reaches 99 % with the most tuning seeds is chosen, among several the one with the smallest geometric mean of the steps. "
-    "Draws that diverge are dropped, and from half of the horizon on those whose train accuracy is below 50 %.",
+    "Draws that diverge are dropped, and from half of the horizon on those whose train accuracy is below 50 %. Ranges are the same "
+    "on all tracks; where a chosen value lies at the edge of one, which the last column says, the method may do better beyond it.",
     "**Score.** The chosen settings train on {seeds} fresh seeds: other data, other initial weights. *Steps to 99 %* is the "
     "first crossing, *stable* the step from which 99 % is never lost again, known for runs that trained on for as long again. "
     "Medians have exact 95 % intervals, in which runs that never reach count as latest. *Seconds* are those of a run that has "

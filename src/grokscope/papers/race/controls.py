@@ -20,7 +20,9 @@ SLACK = 1.25
 EVERY: dict[str, tuple[Method, Control]] = {
     cls.title: (cls(), cls.control) for cls in accelerators.entries().values() if cls.control is not None
 }
-BASELINES = {f"{title}, its baseline": own for title, (_, own) in EVERY.items() if own.baseline is not None}
+BASELINE = ", its baseline"
+"""Ends the name of the arm that a method without a published number is compared with."""
+BASELINES = {f"{title}{BASELINE}": own for title, (_, own) in EVERY.items() if own.baseline is not None}
 ARMS: Arms = {title: dict(own.settings) for title, (_, own) in EVERY.items()} | {
     arm: {**own.settings, **(own.baseline or {})} for arm, own in BASELINES.items()
 }
@@ -33,7 +35,7 @@ def clock_of(control: Control) -> Clock:
 def _rule(title: str, control: Control) -> Rule:
     if control.steps is not None:
         return WithinRange(clock_of(control), title, 0, SLACK * control.steps)
-    return Sooner(title, f"{title}, its baseline", clock_of(control))
+    return Sooner(title, f"{title}{BASELINE}", clock_of(control))
 
 
 def _quick(own: dict[str, Any]) -> dict[str, Any]:
