@@ -73,7 +73,7 @@ def test_a_run_that_starts_from_a_stored_one_has_it_trained_too(toy, run, tmp_pa
     other = replace(toy, arms={**toy.arms, "taught": {**toy.arms["taught"], "prior.beta": 0.25}})
     assert [arm for arm, _ in still_asked(old, toy.configs("quick"))] == []
     assert [arm for arm, _ in still_asked(old, other.configs("quick"))] == ["plain"] * 2 + ["taught"] * 2
-    left = joined(old, None, other.configs("quick"))
+    left = joined(old, None, other.configs("quick"), ["taught"])
     assert set(left.runs["arm"]) == {"plain"} and left.about["not_trained"] == ["taught"]
     assert "earlier" not in left.about
 
@@ -88,7 +88,7 @@ def test_results_of_other_rules_or_columns_are_not_added_to(toy, run, tmp_path):
     assert "probes" in why_not(replace(toy, probes=("masks",)), old)
     new = old._replace(runs=old.runs.assign(run=["a", "b", "c", "d"], further=1.0))
     with pytest.raises(ConfigError, match="column further"):
-        joined(old, new, [*toy.configs("quick")])
+        joined(old, new, toy.configs("quick"), [])
 
 
 def test_settings_that_one_part_leaves_out_have_their_default(toy, run, tmp_path):
@@ -98,8 +98,33 @@ def test_settings_that_one_part_leaves_out_have_their_default(toy, run, tmp_path
     third = [config.id for _, config in asked if config.seed == 2]
     rows = old.runs[old.runs["seed"] == 0].assign(run=third, seed=2)
     new = old._replace(runs=rows.assign(**{"optim.beta1": 0.5}))
-    both = joined(old, new, asked).runs
+    both = joined(old, new, asked, []).runs
     assert both["optim.beta1"].tolist() == [0.9, 0.9, 0.5] * 2
+
+
+def test_arms_are_reproduced_one_after_the_other(toy, run, tmp_path):
+    how = ("--quiet", "--device", "cpu")
+    assert run("reproduce", "toy-more", "--arms", "pl*", *how)[0] == 0
+    first = results_in(tmp_path / "results")
+    assert set(first.runs["arm"]) == {"plain"} and "not_trained" not in first.about
+    code, _, err = run("reproduce", "toy-more", "--arms", "taught", *how)
+    assert code != 0 and "give --add to keep them" in err
+    code, out, err = run("reproduce", "toy-more", "--arms", "taught", "--add", *how)
+    assert code == 0, err
+    both = results_in(tmp_path / "results")
+    assert both.runs["run"].tolist() == [config.id for _, config in toy.configs("quick")]
+    assert "not_trained" not in both.about and [part["runs"] for part in both.about["earlier"]] == [2]
+
+
+def test_an_arm_that_starts_from_others_brings_them_along(toy, run, tmp_path):
+    assert run("reproduce", "toy-more", "--arms", "taught", "--quiet", "--device", "cpu")[0] == 0
+    assert set(results_in(tmp_path / "results").runs["arm"]) == {"plain", "taught"}
+
+
+def test_a_pattern_that_no_arm_matches_is_one_line(toy, run, tmp_path):
+    code, _, err = run("reproduce", "toy-more", "--arms", "tought")
+    assert code != 0 and err.strip() == "--arms: no arm matches 'tought'. Did you mean taught?"
+    assert not (tmp_path / "results").exists()
 
 
 def test_add_and_again_exclude_each_other(toy, run):

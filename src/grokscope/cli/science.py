@@ -56,6 +56,14 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option("--seeds", min=1, help="Number of seeds per arm; the default is the experiment's own.")
     ] = None,
+    arms: Annotated[
+        str | None,
+        typer.Option(
+            "--arms",
+            metavar="PATTERN",
+            help="Only arms whose name matches, e.g. 'q = 16*', and those that they start from; with --add beside stored ones.",
+        ),
+    ] = None,
     runs: Annotated[
         Path, typer.Option("--runs", metavar="DIR", help="Directory of the runs, with one folder per run.")
     ] = Path("runs"),
@@ -91,7 +99,7 @@ def reproduce(
 
     from ..experiments.collect import training_totals
     from ..experiments.drawing import draw
-    from ..experiments.joining import still_asked
+    from ..experiments.joining import of_arms, still_asked
     from ..experiments.ledger import rulings
     from ..fleet import TrainingStats
     from ..launch.submit import precision_on
@@ -111,15 +119,19 @@ def reproduce(
     if every:
         chosen = [experiment for experiment in chosen if _has_data(experiment, asked)]
         asked = {experiment.name: asked[experiment.name] for experiment in chosen}
+    wanted = asked if arms is None else of_arms(asked, arms)
+    chosen = [experiment for experiment in chosen if wanted[experiment.name]]
     earlier = {one.name: found for one in chosen if add and (found := _kept_results(one, results, scale))}
-    todo = {name: still_asked(earlier[name], own) if name in earlier else own for name, own in asked.items()}
+    if arms is not None:
+        _check_kept([one.name for one in chosen if one.name not in earlier], results, scale, add)
+    todo = {name: still_asked(earlier[name], own) if name in earlier else own for name, own in wanted.items()}
     everything = [one for some in todo.values() for one in some]
     begin, before = time.perf_counter(), 0 if again else _steps(everything, runs)
     spent_on = TrainingStats()
     collector = Collector(scale, runs, results)
     # some experiments time steps, or train searches, on a device that should do nothing else
     alone = [one for one in chosen if not one.needs_device and one.name not in earlier]
-    beside = {} if again else {one.name: asked[one.name] for one in alone}
+    beside = {} if again else {one.name: wanted[one.name] for one in alone}
     with collector.watching(beside):
         stored = train_arms(everything, place, runs, device, lanes, again, quiet or as_json, spent_on)
     spent, now = time.perf_counter() - begin, _steps(everything, runs) - before
@@ -127,8 +139,8 @@ def reproduce(
     for experiment in chosen:
         kept = load_results(results, experiment.name, scale) if collector.has(experiment.name) else None
         if kept is None:
-            own = asked[experiment.name]
-            kept = collect_arms(experiment, scale, own, stored, device, earlier.get(experiment.name))
+            before_now, own = earlier.get(experiment.name), todo[experiment.name]
+            kept = collect_arms(experiment, scale, own, stored, device, before_now, asked[experiment.name])
             if kept is None:
                 print(f"{experiment.name}: no run could be trained", file=sys.stderr)
                 continue
@@ -189,6 +201,16 @@ def _kept_results(experiment: Experiment, results: Path, scale: Scale) -> Stored
         )
         return None
     return stored
+
+
+def _check_kept(names: Sequence[str], results: Path, scale: Scale, add: bool) -> None:
+    """ConfigError if results of some arms would replace stored ones of others."""
+    from ..store.results import load_results
+
+    for name in names:
+        if load_results(results, name, scale) is not None:
+            how = "no arm can be added to them (see above)" if add else "give --add to keep them"
+            raise ConfigError("--arms", f"{results} has {scale} results of {name}, which would be replaced; {how}")
 
 
 def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
@@ -259,10 +281,13 @@ def collect_arms(
     stored: dict[str, RunInfo],
     device: str,
     earlier: Stored | None = None,
+    every: Asked | None = None,
 ) -> Stored | None:
     """The results of one experiment; None if none of its runs could be trained.
 
+    asked     the runs that were to be trained
     earlier   results whose runs are not trained again
+    every     with `earlier`: all runs of the experiment
     """
     from ..experiments.joining import joined
 
@@ -271,14 +296,16 @@ def collect_arms(
         return None
     kept = collected(experiment, scale, [arm for arm, _ in asked], own, cores()) if own else None
     if earlier is not None:
-        kept = joined(earlier, kept, asked)
+        tried = {arm for arm, _ in asked}
+        asked = asked if every is None else every
+        kept = joined(earlier, kept, asked, tried)
     assert kept is not None
+    trained = set(kept.runs["run"])
+    there = [(arm, config) for arm, config in asked if config.id in trained]
     if experiment.priced:
-        trained = set(kept.runs["run"])
-        timed = [(arm, config) for arm, config in asked if config.id in trained]
-        kept = kept._replace(runs=_price(kept.runs, timed, device, PRICING[scale]))
+        kept = kept._replace(runs=_price(kept.runs, there, device, PRICING[scale]))
     if experiment.counted:
-        kept = kept._replace(runs=_count(kept.runs, asked))
+        kept = kept._replace(runs=_count(kept.runs, there))
     return kept
 
 

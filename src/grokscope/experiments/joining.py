@@ -6,14 +6,15 @@ commit and the number of runs of each part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ..config import RunConfig
 from ..config.references import origins
-from ..errors import ConfigError
+from ..errors import ConfigError, nearest
 from ..settings import flatten
 from . import diverged
 from .clocks import CLOCKS, THRESHOLDS, column_of
@@ -50,6 +51,23 @@ def why_not(experiment: Experiment, stored: Results) -> str:
 def still_asked(stored: Results, asked: Asked) -> list[tuple[str, RunConfig]]:
     """The runs that are not among the stored ones, and those that they start from."""
     known = set(stored.runs["run"])
+    return _with_origins(asked, [config.id for _, config in asked if config.id not in known])
+
+
+def of_arms(asked: Mapping[str, Asked], pattern: str) -> dict[str, list[tuple[str, RunConfig]]]:
+    """Of each experiment, the runs of the arms that match a pattern, and those that they start from; ConfigError if none does."""
+    found = {
+        name: _with_origins(own, [config.id for arm, config in own if fnmatchcase(arm, pattern)])
+        for name, own in asked.items()
+    }
+    if not any(found.values()):
+        every = dict.fromkeys(arm for own in asked.values() for arm, _ in own)
+        raise ConfigError("--arms", f"no arm matches {pattern!r}. {nearest(pattern, list(every))}")
+    return found
+
+
+def _with_origins(asked: Asked, ids: Sequence[str]) -> list[tuple[str, RunConfig]]:
+    """The runs with these ids, and those that they start from."""
     by_id = {config.id: config for _, config in asked}
     wanted: set[str] = set()
 
@@ -59,14 +77,16 @@ def still_asked(stored: Results, asked: Asked) -> list[tuple[str, RunConfig]]:
             for origin in origins(by_id[id]):
                 want(origin)
 
-    for id in by_id:
-        if id not in known:
-            want(id)
+    for id in ids:
+        want(id)
     return [(arm, config) for arm, config in asked if config.id in wanted]
 
 
-def joined(stored: Results, new: Results | None, asked: Asked) -> Results:
-    """Both in one, without stored runs that are no longer asked for. A run that both have is the stored one."""
+def joined(stored: Results, new: Results | None, asked: Asked, tried: Collection[str]) -> Results:
+    """Both in one, without stored runs that are no longer asked for. A run that both have is the stored one.
+
+    tried   arms that were to be trained: those of them that have no run start from runs that diverged
+    """
     arm_of = {config.id: arm for arm, config in asked}
     old = stored.runs[stored.runs["run"].isin(arm_of)].drop(columns=list(MEASURED_ALIKE), errors="ignore")
     parts, curves = [old], [stored.curves[stored.curves["run"].isin(old["run"])]]
@@ -79,8 +99,9 @@ def joined(stored: Results, new: Results | None, asked: Asked) -> Results:
     order = {id: at for at, id in enumerate(arm_of)}
     runs = runs.sort_values("run", key=lambda ids: ids.map(order), ignore_index=True)
     about = dict(stored.about if new is None else new.about)
+    tried = {*tried, *stored.about.get(diverged.NOT_TRAINED, [])}
+    lost = [arm for arm in dict.fromkeys(arm_of.values()) if arm in tried and arm not in set(runs["arm"])]
     about.pop(diverged.NOT_TRAINED, None)
-    lost = [arm for arm in dict.fromkeys(arm_of.values()) if arm not in set(runs["arm"])]
     part = {name: stored.about.get(name, "") for name in (COMMIT, "version", "device")}
     earlier = [*stored.about.get(EARLIER, []), {**part, "runs": len(old)}] if new is not None else []
     about |= training_totals(runs) | ({EARLIER: earlier} if earlier else {})
