@@ -109,7 +109,7 @@ def test_arms_are_reproduced_one_after_the_other(toy, run, tmp_path):
     assert set(first.runs["arm"]) == {"plain"} and "not_trained" not in first.about
     code, _, err = run("reproduce", "toy-more", "--arms", "taught", *how)
     assert code != 0 and "give --add to keep them" in err
-    code, out, err = run("reproduce", "toy-more", "--arms", "taught", "--add", *how)
+    code, _, err = run("reproduce", "toy-more", "--arms", "taught", "--add", *how)
     assert code == 0, err
     both = results_in(tmp_path / "results")
     assert both.runs["run"].tolist() == [config.id for _, config in toy.configs("quick")]
