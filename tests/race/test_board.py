@@ -81,6 +81,16 @@ def test_stored_methods_are_kept_beside_new_ones_and_seconds_of_two_devices_are_
     assert merged(new, None, said.append) is new
 
 
+def test_a_setting_that_one_part_leaves_out_has_its_default_where_a_run_has_it():
+    old, new = table(AdamW=[200] * 2), table(Lion=[100] * 2)
+    old = old._replace(runs=old.runs.assign(**{"task.op": "*", "model.d": 128}))
+    new = new._replace(runs=new.runs.assign(**{"model.kind": "mlp"}))
+    both = merged(new, old, lambda line: None).runs
+    assert both["task.op"].tolist() == ["*"] * 2 + ["+"] * 2
+    assert both["model.kind"].tolist() == ["transformer"] * 2 + ["mlp"] * 2
+    assert both["model.d"].iloc[:2].tolist() == [128.0] * 2 and both["model.d"].iloc[2:].isna().all()
+
+
 def test_seconds_of_only_some_methods_are_left_out():
     old, new = table(AdamW=[200] * 4), table(Lion=[100] * 4)
     untimed = new._replace(runs=new.runs.drop(columns="seconds_per_epoch"))

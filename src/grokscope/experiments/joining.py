@@ -94,7 +94,10 @@ def joined(stored: Results, new: Results | None, asked: Asked, tried: Collection
         fresh = new.runs[~new.runs["run"].isin(old["run"])]
         parts.append(fresh)
         curves.append(new.curves[new.curves["run"].isin(fresh["run"])])
-    runs = _together(parts)
+    measured = [{name for name in part if "." not in name} for part in parts if len(part)]
+    if differ := sorted(set.union(*measured) - set.intersection(*measured)):
+        raise ConfigError("--add", f"column {differ[0]} is in one part of the results alone; run again without it")
+    runs = together(parts)
     runs["arm"] = runs["run"].map(arm_of)
     order = {id: at for at, id in enumerate(arm_of)}
     runs = runs.sort_values("run", key=lambda ids: ids.map(order), ignore_index=True)
@@ -109,16 +112,21 @@ def joined(stored: Results, new: Results | None, asked: Asked, tried: Collection
     return stored._replace(about=about, runs=runs, curves=pd.concat(curves, ignore_index=True))
 
 
-def _together(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """One table: a setting that one part leaves out has its default there."""
-    usual: dict[str, Any] = flatten(RunConfig().to_dict())
-    measured = [{name for name in part if "." not in name} for part in parts if len(part)]
-    if differ := sorted(set.union(*measured) - set.intersection(*measured)):
-        raise ConfigError("--add", f"column {differ[0]} is in one part of the results alone; run again without it")
+def together(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One table of runs. A setting that a part leaves out has its default there, or none in runs that do not have it."""
+    parts = [part for part in parts if len(part)]
     names = list(dict.fromkeys(name for part in parts for name in part))
-    whole = [
-        part.assign(**{name: [usual.get(name)] * len(part) for name in names if name not in part and "." in name})
-        for part in parts
-        if len(part)
-    ]
-    return plain_columns(pd.concat(whole, ignore_index=True))
+    kinds_first = sorted((name for name in names if "." in name), key=lambda name: not name.endswith(".kind"))
+    return plain_columns(pd.concat([_with_defaults(part, kinds_first) for part in parts], ignore_index=True))
+
+
+def _with_defaults(part: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """names   settings, those that name the kind of a component first"""
+    usual: dict[str, Any] = flatten(RunConfig().to_dict())
+    for name in names:
+        if name in part:
+            continue
+        kind = f"{name.partition('.')[0]}.kind"
+        have = [True] * len(part) if kind == name or kind not in part else (part[kind] == usual[kind]).tolist()
+        part = part.assign(**{name: [usual.get(name) if own else None for own in have]})
+    return part

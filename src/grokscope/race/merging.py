@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ..experiments.joining import together
+
 if TYPE_CHECKING:
     from ..store.results import Results
 
@@ -21,7 +23,7 @@ def merged(new: Results, stored: Results | None, notify: Callable[[str], None]) 
     others = stored.runs[~stored.runs["arm"].isin(set(new.runs["arm"]))]
     if others.empty:
         return new
-    runs = pd.concat([others, new.runs], ignore_index=True)
+    runs = together([others, new.runs])
     if stored.about.get("device") != new.about.get("device"):
         notify(
             f"seconds are left out: stored runs are of {stored.about.get('device')}, new ones of {new.about.get('device')}"
