@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from grokscope.experiments import base
 from grokscope.experiments.base import Claim, Experiment
 from grokscope.experiments.clocks import Clock, times
 from grokscope.experiments.diverged import named_runs
-from grokscope.experiments.drawing import drawn_pictures
+from grokscope.experiments.drawing import add_note, drawn_pictures
 from grokscope.experiments.rules import Custom, ShareAtMost, Sooner
 from grokscope.figures import accuracy_and_divergence, grokking_times
 from grokscope.store.results import load_results
@@ -112,6 +113,14 @@ def test_a_picture_names_the_diverged_runs_that_it_shows():
     said = "diverged, counted as not grokked: SGD 0.1 (seed 0), SGD 0.3 (seeds 0, 1), SGD 1 (seeds 0, 1)"
     assert notes["times", "q = 1"] == [said]
     assert notes["times", "q = 16"] == [said.replace("(seed 0)", "(seeds 0, 1)")]
+
+
+@pytest.mark.parametrize("width", [4, 7])
+def test_a_long_note_ends_where_the_figure_does(width):
+    figure = Figure(figsize=(width, 3))
+    add_note(figure, "diverged: " + ", ".join(f"SGD {rate} (all 20 seeds)" for rate in (0.1, 0.3, 1, 3, 10)))
+    (note,) = figure.texts
+    assert note.get_window_extent().x1 <= figure.bbox.x1 and figure.get_size_inches()[1] > 3
 
 
 def test_diverged_seeds_in_a_row_are_a_range():

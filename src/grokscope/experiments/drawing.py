@@ -181,12 +181,17 @@ def _say_diverged(figure: Figure, lost: Mapping[str, str], part: str) -> None:
     shown = " ".join(" ".join(text.get_text().split()) for text in figure.findobj(Text))
     named = {without_part(arm, [part]): seeds for arm, seeds in lost.items()}
     if own := [f"{arm} ({seeds})" for arm, seeds in named.items() if arm.split(", ")[-1] in shown]:
-        _add_note(figure, wrapped(f"{diverged.COUNTED}: {', '.join(own)}", 110))
+        add_note(figure, f"{diverged.COUNTED}: {', '.join(own)}")
 
 
-def _add_note(figure: Figure, text: str) -> None:
-    """A line in a strip of its own above the panels."""
+LETTERS = 17
+"""Letters of a note that fit into an inch."""
+
+
+def add_note(figure: Figure, text: str) -> None:
+    """A line in a strip of its own above the panels, broken where the figure ends."""
     width, height = figure.get_size_inches()
+    text = wrapped(text, int(LETTERS * width))
     taller = height + (1 + text.count("\n")) * 1.5 * SMALL / 72
     figure.set_size_inches(width, taller)
     if engine := figure.get_layout_engine():
