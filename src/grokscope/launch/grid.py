@@ -34,7 +34,7 @@ def read_grid(
     configs = []
     source = f"{file} or --set" if settings else str(file)
     grid_points = points(grid)
-    check_count(len(grid_points) * len(chosen or "1"), "grid")
+    check_count(len(grid_points) * (1 if chosen is None else len(chosen)), "grid")
     for point in grid_points:
         plain = merge(base, nested(point), source=source, notify=lambda line: ignored.setdefault(line))
         config = RunConfig.from_dict(plain).check()
