@@ -50,6 +50,11 @@ class Forward:
         other = held.tensors()
         return Output(**{name: torch.where(batch["clamped"], other[name], own) for name, own in fields.items()})
 
+    def shared(self, weights: Weights, batch: Batch, examples: int) -> Weights:
+        """What all blocks of so many examples read, of which this batch is one."""
+        with self.autocast(batch):
+            return self.model.shared(weights, self.inputs(batch), examples)
+
     def inputs(self, batch: Batch) -> Any:
         """Vectors, or sequences as a lookup plan."""
         return batch["vectors"] if self.shape.features else Plan(batch["row"], batch["order"], batch["starts"])

@@ -116,7 +116,8 @@ class Objective:
             with values_unread():
                 return self.example_losses(self.forward(weights, block, training=True), block).sum() / examples
 
-        task = sum_over_blocks(of_block, weights, blocks)
+        shared = self.forward.shared(weights, blocks[0], examples)
+        task = sum_over_blocks(of_block, weights | shared, blocks)
         return task + self.penalties(weights, hyper, {}, {}, beta, step, seed)
 
     def _noisy(self, weights: Weights, hyper: Hyper, batch: Batch, key: Key) -> tuple[Weights, Batch]:

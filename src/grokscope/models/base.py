@@ -179,6 +179,14 @@ class Model(Settings):
         """
         raise NotImplementedError
 
+    def shared(self, weights: dict[str, Tensor], inputs: Any, examples: int) -> dict[str, Tensor]:
+        """What `forward` computes once for all examples, under names that no weight has: where a batch of so many examples is
+        divided into blocks, `forward` is called for each of them with these beside the weights.
+
+        inputs   those of one block
+        """
+        return {}
+
     def penalty(self, weights: dict[str, Tensor]) -> Float[Tensor, ""] | None:
         """Added to the loss of a training step; None if nothing is added."""
         return None

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 
 from ..ops.lookup import Plan, lookup, pool
-from ..ops.short import weighted_sum
 from ..settings import component, require, setting
 from .base import MOST_LAYERS, Output, Parameter, models
-from .bounds import Bounded, layer_weights
+from .bounds import layer_weights
 from .fused import Fused
+from .layers import Layers
 from .parts import (
     Attention,
     Dropout,
@@ -42,14 +42,12 @@ from .parts import (
     readouts,
 )
 from .parts.attention.softmax import Softmax
-from .parts.base import times
 from .parts.dropout import check_dropout
 from .parts.mlp.relu import ReLU
 from .parts.norm.layer import LayerNorm
 from .parts.norm.placement import PATHS, SITES, Placement
 from .parts.positions.learned import Learned
 from .parts.readout.residual import Residual
-from .tables import places_back
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,7 +58,7 @@ if TYPE_CHECKING:
 
 @models.register("transformer")
 @dataclass(frozen=True, kw_only=True)
-class Transformer(Fused, Bounded):
+class Transformer(Fused, Layers):
     """A transformer with one layer or more, read at the query position."""
 
     d: int = 64
@@ -150,21 +148,13 @@ class Transformer(Fused, Bounded):
             gates = self._log_gates(weights, inputs, drop)
             shifted = offset if gates is None else gates if offset is None else offset + gates
             return self._query_only(weights, inputs, frozen, shifted, detail, drop)
-        return self._causal(weights, inputs, frozen, offset, detail, every_position, drop)
+        return self._every_layer(weights, inputs, frozen, offset, detail, every_position, drop)
 
     def penalty(self, weights: dict[str, Tensor]) -> Tensor | None:
         """The sum of the penalties of all layers' attention."""
         each = (self.attention.penalty(layer_weights(weights, layer)) for layer in range(self.layers))
         found = [own for own in each if own is not None]
         return torch.stack(found).sum() if found else None
-
-    def _log_gates(self, weights: dict[str, Tensor], plan: Plan, drop: Dropout, layer: int = 0) -> Tensor | None:
-        """What the attention of a layer adds to its logits [example head position]."""
-        examples, positions = plan.row.shape
-        gates = self.attention.log_gates(
-            weights, examples, positions, training=drop.training, key=drop.key, layer=layer
-        )
-        return None if gates is None else gates.unsqueeze(1)
 
     def _reads_query_only(self, every_position: bool) -> bool:
         """Of one causal layer, only the query's attention reaches the answer."""
@@ -194,57 +184,6 @@ class Transformer(Fused, Bounded):
             return Output(answer, *seen)
         looked_up = lookup(values.flatten(1), plan).unflatten(2, (self.heads, -1)).transpose(1, 2)
         return Output(answer, *seen, pooled, looked_up, hidden=hidden, prelogits=self.readout.prelogits(x, written))
-
-    def _causal(
-        self,
-        weights: dict[str, Tensor],
-        plan: Plan,
-        frozen: Tensor | None,
-        offset: Tensor | None,
-        detail: bool,
-        every_position: bool,
-        drop: Dropout,
-    ) -> Output:
-        x = lookup(self._rows(weights, plan), plan)  # example, position, d
-        back = places_back(x.shape[1], x.device)
-        causal = self.scope == "causal"
-        for layer in range(self.layers):
-            last, own, stream = layer == self.layers - 1, layer_weights(weights, layer), x
-            reading = slice(None) if every_position or not last else slice(-1, None)
-            for_keys, for_values = self._attention_reads(stream, own)
-            q, k, v = (
-                times(s, own[name]).unflatten(2, (self.heads, -1)).transpose(1, 2)
-                for s, name in ((for_keys[:, reading], "W_Q"), (for_keys, "W_K"), (for_values, "W_V"))
-            )  # example, head, position, width
-            logits = self._compare(q, k, own, back[reading], back)
-            gates = self._log_gates(own, plan, drop, layer)
-            if gates is not None:
-                logits = logits + gates.unsqueeze(2)
-            if last and offset is not None:
-                logits = torch.cat([logits[:, :, :-1], logits[:, :, -1:] + offset.unsqueeze(2)], 2)
-            instead = frozen.unsqueeze(frozen.ndim - 1) if last and frozen is not None else None
-            later = back < back[reading, None] if causal else None
-            log_attention, attention = self.attention.weigh(logits, later, instead)
-            pooled = weighted_sum(attention, v)
-            x = self._joined(stream[:, reading], pooled.transpose(1, 2).flatten(2), own)
-            hidden = drop(self._hidden(x, own), layer)
-            written = self.mlp.output(hidden, own)
-            if not last:
-                x = x + written
-        answer = self._answer(x, written, own)
-        if not every_position:
-            answer = answer.squeeze(1)
-        at_query = (attention, log_attention, logits, pooled)[: 4 if detail else 3]
-        details = (v, stream, hidden[:, -1]) if detail else ()
-        out = Output(answer, *(t[:, :, -1] for t in at_query), *details)
-        return out.replace(prelogits=self.readout.prelogits(x[:, -1], written[:, -1])) if detail else out
-
-    def _hidden(self, x: Tensor, weights: dict[str, Tensor]) -> Tensor:
-        return self.mlp.hidden(self._normal("mlp", x, weights) if "mlp" in PATHS[self.norm] else x, weights)
-
-    def _answer(self, x: Tensor, written: Tensor, weights: dict[str, Tensor]) -> Tensor:
-        answer = self.readout.logits(x, written, weights)
-        return answer if self.readout_scale == 1 else self.readout_scale * answer
 
 
 def _of_layer(parameters: dict[str, Parameter], layer: int) -> dict[str, Parameter]:

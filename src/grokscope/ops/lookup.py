@@ -72,9 +72,8 @@ def plan(tokens: Int[Tensor, "example position"], vocabulary: int, positions: in
     index = tokens * positions + place
     flat = index.reshape(*index.shape[:-2], -1)
     order = flat.argsort(dim=-1, stable=True)
-    rows = torch.arange(vocabulary * positions, device=tokens.device).expand(*flat.shape[:-1], -1).contiguous()
-    starts = torch.searchsorted(flat.gather(-1, order), rows)
-    return Plan(index, order, starts)
+    reads = flat.new_zeros(*flat.shape[:-1], vocabulary * positions).scatter_add(-1, flat, torch.ones_like(flat))
+    return Plan(index, order, reads.cumsum(-1) - reads)
 
 
 def lookup(table: Float[Tensor, "rows width"], plan: Plan) -> Float[Tensor, "example position width"]:
