@@ -41,8 +41,12 @@ MODELS = {
     "standard with gains and biases": {
         "heads": 2, "scope": "causal", "norm": "both", "norm_kind": LayerNorm(affine=True), "mlp": ReLU(bias=True)
     },
+    "entmax": {"attention": "entmax"},
+    "entmax of heads": {"attention": "entmax", "heads": 2, "norm": "both", "positions": "rotary"},
+    "gates": {"attention": "stg"},
+    "gates of heads": {"attention": "hard-concrete", "heads": 2, "scope": "causal", "norm": "mlp"},
 }  # fmt: skip
-"""Gains and biases are drawn at random before they are compared: at 1 and 0 they would make no difference."""
+"""Gains, biases and gates are drawn at random before they are compared: at 1 and 0 they would make no difference."""
 
 
 def configs_for(tiny, optim, prior):
@@ -59,7 +63,7 @@ def stacked(configs, fast=True):
 
 
 def stir(program, lane, seed):
-    """Move gains and biases from 1 and 0."""
+    """Move gains, biases and gates from where they start."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in program.config.model.parameters(program.shape).items():

@@ -176,7 +176,8 @@ def test_gates_are_counted_back_from_the_query(kind):
 def test_the_objective_is_the_task_loss_of_the_draws_and_the_penalty(kind, layout, beta):
     program = loaded(config_of(kind, layout, beta), lanes=2)
     objective = program.objective
-    assert not objective.fused
+    assert objective.fused is (layout != "two layers")
+    assert not program.needs_no_vmap, "the penalty and the draws are those of one run"
     weights = {name: w[1].detach().clone().requires_grad_() for name, w in program.weights.items()}
     batch = {name: tensor[1] for name, tensor in program.train.items()}
     hyper = {name: number[1] for name, number in program.hyper.items()}

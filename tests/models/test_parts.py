@@ -276,6 +276,7 @@ FUSED = [
     {"positions": "none"},
     {"positions": "rotary", "norm": "attention"},
     {"attention": "linear", "positions": "rotary", "norm": "query-key", "norm_kind": "rms"},
+    {"attention": "entmax", "heads": 2},
     {"attention": Softmax(temperature=0.5)},
     {"attention": Softmax(temperature=2.0), "readout_scale": 3.0, "norm": "value"},
     {"norm": "mlp"},
@@ -285,8 +286,6 @@ FUSED = [
 ]
 PLAIN = [
     {"mlp": "gelu"},
-    {"attention": "stg"},
-    {"attention": "hard-concrete"},
     {"readout": "minimal"},
     {"dropout": 0.1},
     {"scope": "causal", "layers": 2},

@@ -66,10 +66,9 @@ class Objective:
             and not self.config.do.scales_task_loss  # its gradient is computed with the loss, for a factor of 1
             and model.supports_fused_loss(device, self.config.precision, self.shape.classes)
             and not overridden(model)
-            and not self._has_penalty()  # the fused path does not ask for it
         )
 
-    def _has_penalty(self) -> bool:
+    def has_penalty(self) -> bool:
         """Whether the model adds a penalty to the loss."""
         blank = {name: torch.zeros(()).expand(p.shape) for name, p in self.config.model.parameters(self.shape).items()}
         return self.config.model.penalty(blank) is not None
@@ -96,7 +95,7 @@ class Objective:
         key = Key(seed, step)
         weights, batch = self._noisy(self.config.ticket.effective(weights), hyper, batch, key)
         if self.fused:
-            task, out = self.fused_loss(weights, batch)
+            task, out = self.fused_loss(weights, batch, key)
         else:
             out = self.forward(weights, batch, training=True, key=key)
             task = self.example_losses(out, batch).mean()
@@ -131,8 +130,11 @@ class Objective:
             batch = batch | {"labels": noise.labels_now(batch["labels"], self.shape.classes, key)}
         return weights, batch
 
-    def fused_loss(self, weights: Weights, batch: Batch) -> tuple[Tensor, Output]:
-        """Task loss and output of one run, or of each of stacked runs."""
+    def fused_loss(self, weights: Weights, batch: Batch, key: Key | None = None) -> tuple[Tensor, Output]:
+        """Task loss and output of one run, or of each of stacked runs.
+
+        key   source of randomness of one run; stacked runs use none
+        """
         with self.forward.autocast(batch):
             return self.config.model.fused_loss(
                 weights,
@@ -140,6 +142,7 @@ class Objective:
                 batch["labels"],
                 frozen=batch.get("frozen"),
                 reads=self.forward.reads(batch),
+                key=key,
             )
 
     def penalties(

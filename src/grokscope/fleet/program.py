@@ -79,7 +79,7 @@ class Program(Lanes):
         """The blocks of the training batch, if it is divided."""
         self.evaluation = Evaluation(self.objective, in_blocks)
         self.fit_only = fit_only
-        self.needs_no_vmap = self.objective.fused and as_stored
+        self.needs_no_vmap = self.objective.fused and as_stored and not self.objective.has_penalty()
         """Whether the fused loss takes stacked weights directly."""
         self._ahead = torch.zeros(_AHEAD[device.type], len(Rates._fields), lanes, device=device)
         """Learning rates, prior strengths … of the next steps."""

@@ -221,11 +221,12 @@ class Model(Settings):
         *,
         frozen: Float[Tensor, "example position"] | None = None,
         reads: Plan | None = None,
+        key: Key | None = None,
     ) -> tuple[Float[Tensor, ""], Output]:
         """The mean cross-entropy over the examples, with its gradient, and the output.
 
         The loss must enter the objective with weight 1. Weights and inputs may be those of stacked runs: axes are counted from
-        the end, and vmap is not needed."""
+        the end, and vmap is not needed, unless there is a penalty or a `key`, which are those of one run."""
         raise NotImplementedError
 
     def forms_stream(self, device: torch.device) -> bool:

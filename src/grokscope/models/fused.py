@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.func import vmap
@@ -26,9 +26,12 @@ from ..ops.readout_loss import mean_cross_entropy
 from ..ops.triton import usable_on
 from ..shapes import Float
 from .base import Output
-from .parts import FeedForward
+from .parts import Dropout, FeedForward
+from .parts.attention.entmax import Entmax
+from .parts.attention.hard_concrete import HardConcrete
 from .parts.attention.linear import Linear
 from .parts.attention.softmax import Softmax
+from .parts.attention.stg import StochasticGates
 from .parts.mlp.relu import ReLU
 from .parts.norm.layer import LayerNorm
 from .parts.norm.placement import PATHS
@@ -42,8 +45,10 @@ from .tables import AtQuery, Tables
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from ..randomness import Key
+
 FUSED: dict[str, tuple[type, ...]] = {
-    "attention": (Softmax, Linear),
+    "attention": (Softmax, Linear, Entmax, StochasticGates, HardConcrete),
     "positions": (Learned, Rotary, NoPositions),
     "norm_kind": (LayerNorm, RMSNorm),
     "mlp": (ReLU,),
@@ -80,20 +85,23 @@ class Fused(Tables):
         *,
         frozen: Tensor | None = None,
         reads: Plan | None = None,
+        key: Key | None = None,
     ) -> tuple[Tensor, Output]:
-        values = None
+        values, drop = None, Dropout(self.dropout, key is not None, key)
+        gates = self._log_gates(weights, inputs, drop)
         if self._attends_by_hand(weights["W_E"], frozen):
             *found, token, place = attend(weights, inputs)
             seen, values = AtQuery(*(t.unsqueeze(-2) for t in found)), (token, place)
         else:
-            seen = self._attend(weights, inputs, frozen)
+            seen = self._attend(weights, inputs, frozen, gates)
         if self.forms_stream(labels.device):
             x = self._stream(weights, inputs, seen.attention, values)
             loss = readout_stream.mean_cross_entropy(x, *self._behind(weights, labels))
         else:
             table = self._values_with_query(weights, inputs) if values is None else added(*values)
             loss = mean_cross_entropy(*self._read_out(weights, table, seen, reads or inputs, labels), once=True)
-        return loss, Output(self._deferred_logits(weights, inputs, frozen=frozen), *seen)
+        how = {"training": True, "key": key} if gates is not None else {}
+        return loss, Output(self._deferred_logits(weights, inputs, how, frozen=frozen), *seen)
 
     def fused_eval(
         self,
@@ -106,14 +114,15 @@ class Fused(Tables):
         offset: Tensor | None = None,
         detail: bool = False,
     ) -> Output:
-        seen = self._attend(weights, inputs, frozen, offset)
+        gates = self._log_gates(weights, inputs, Dropout(self.dropout, False, None))
+        seen = self._attend(weights, inputs, frozen, sum_of(gates, offset))
         if self.forms_stream(labels.device):
             x = self._stream(weights, inputs, seen.attention)
             loss, correct = readout_stream.evaluate(x, *self._behind(weights, labels))
         else:
             values = self._values_with_query(weights, inputs)
             loss, correct = evaluate_readout(*self._read_out(weights, values, seen, reads or inputs, labels))
-        logits = self._deferred_logits(weights, inputs, frozen=frozen, offset=offset)
+        logits = self._deferred_logits(weights, inputs, {}, frozen=frozen, offset=offset)
         out = Output(logits, *seen, loss=loss, correct=correct)
         if not detail:
             return out
@@ -207,14 +216,25 @@ class Fused(Tables):
         written = W_E.ndim == 3 or not W_E.is_cuda
         return written and usual and frozen is None and not PATHS[self.norm] & {"query-key", "value"}
 
-    def _deferred_logits(self, weights: dict[str, Tensor], plan: Plan, **how: Tensor | None) -> Callable[[], Tensor]:
-        """The logits that the fused path does not compute, on demand; of one run, or of each of several stacked runs."""
+    def _deferred_logits(
+        self, weights: dict[str, Tensor], plan: Plan, how: dict[str, Any], **moved: Tensor | None
+    ) -> Callable[[], Tensor]:
+        """The logits that the fused path does not compute, on demand; of one run, or of each of several stacked runs.
 
-        def logits(weights: dict[str, Tensor], plan: Plan, how: dict[str, Tensor]) -> Tensor:
-            return self.forward(weights, plan, **how).logits  # type: ignore[arg-type]
+        how     other arguments of `forward`
+        moved   tensors of each run
+        """
 
-        given = {name: tensor for name, tensor in how.items() if tensor is not None}
+        def logits(weights: dict[str, Tensor], plan: Plan, moved: dict[str, Tensor]) -> Tensor:
+            return self.forward(weights, plan, **how, **moved).logits  # type: ignore[arg-type]
+
+        given = {name: tensor for name, tensor in moved.items() if tensor is not None}
         return partial(vmap(logits) if weights["W_E"].ndim > 2 else logits, weights, plan, given)
+
+
+def sum_of(gates: Tensor | None, offset: Tensor | None) -> Tensor | None:
+    """What is added to the attention logits."""
+    return offset if gates is None else gates if offset is None else offset + gates
 
 
 def _under(vector: Float[Tensor, "... d"], matrix: Float[Tensor, "... d out"]) -> Float[Tensor, "... out"]:

@@ -173,14 +173,6 @@ class Layers(Bounded):
             found[f"{FIRST}.{layer}"] = torch.cat(reads[1:], -1).squeeze(1)
         return found
 
-    def _log_gates(self, weights: dict[str, Tensor], plan: Plan, drop: Dropout, layer: int = 0) -> Tensor | None:
-        """What the attention of a layer adds to its logits [example head position]."""
-        examples, positions = plan.row.shape
-        gates = self.attention.log_gates(
-            weights, examples, positions, training=drop.training, key=drop.key, layer=layer
-        )
-        return None if gates is None else gates.unsqueeze(1)
-
     def _hidden(self, x: Tensor, weights: dict[str, Tensor]) -> Tensor:
         return self.mlp.hidden(self._normal("mlp", x, weights) if "mlp" in PATHS[self.norm] else x, weights)
 

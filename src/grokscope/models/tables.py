@@ -18,7 +18,7 @@ from ..ops.scaled_norm import scaled_norm
 from ..ops.triton import usable_on
 from ..shapes import Float, Int
 from .base import Model
-from .parts import Attention, Norm, PositionEncoding
+from .parts import Attention, Dropout, Norm, PositionEncoding
 from .parts.base import in_full
 from .parts.norm.layer import LayerNorm
 from .parts.norm.placement import PATHS, Placement, Site
@@ -135,6 +135,14 @@ class Tables(Model):
             logits = logits + offset
         log_attention, attention = self.attention.weigh(logits, frozen=frozen)
         return AtQuery(attention, log_attention, logits)
+
+    def _log_gates(self, weights: dict[str, Tensor], plan: Plan, drop: Dropout, layer: int = 0) -> Tensor | None:
+        """What the attention of a layer adds to its logits [example head position]."""
+        examples, positions = plan.row.shape[-2:]
+        gates = self.attention.log_gates(
+            weights, examples, positions, training=drop.training, key=drop.key, layer=layer
+        )
+        return None if gates is None else gates.unsqueeze(1)
 
     @property
     def _folds(self) -> bool:

@@ -25,7 +25,7 @@ from ..ops.lookup import Plan, lookup, pool
 from ..settings import component, require, setting
 from .base import MOST_LAYERS, Output, Parameter, models
 from .bounds import layer_weights
-from .fused import Fused
+from .fused import Fused, sum_of
 from .layers import Layers
 from .parts import (
     Attention,
@@ -145,8 +145,7 @@ class Transformer(Fused, Layers):
     ) -> Output:
         drop = Dropout(self.dropout, training, key)
         if self._reads_query_only(every_position):
-            gates = self._log_gates(weights, inputs, drop)
-            shifted = offset if gates is None else gates if offset is None else offset + gates
+            shifted = sum_of(self._log_gates(weights, inputs, drop), offset)
             return self._query_only(weights, inputs, frozen, shifted, detail, drop)
         return self._every_layer(weights, inputs, frozen, offset, detail, every_position, drop)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class Entmax(Attention):
     """α_j = [ℓ_j/2 − τ]₊², with the threshold τ at which it sums to 1: tokens far below the best get exactly 0."""
+
+    examplewise: ClassVar[bool] = True
 
     def normalise(self, logits: Tensor, hidden: Tensor | None) -> tuple[Tensor, Tensor]:
         if hidden is not None:
