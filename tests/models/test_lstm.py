@@ -65,3 +65,21 @@ def test_impossible_settings(settings):
     with pytest.raises(ConfigError) as error:
         LSTM(**settings).check()
     assert error.value.field == next(iter(settings))
+
+
+@pytest.mark.parametrize("padding", [None, 0])
+def test_what_blocks_share_equals_the_whole_batch(padding):
+    """Blocks that are smaller than the vocabulary read the table that pays off for all examples."""
+    model, weights = LSTM(d=3, hidden=5, padding=padding), drawn()
+    examples, half = 2 * SHAPE.vocabulary, SHAPE.vocabulary - 1
+    tokens = torch.randint(SHAPE.vocabulary, (examples, 4), generator=stream(0, "tokens"))
+    first = plan(tokens[:half], SHAPE.vocabulary, 4)
+    shared = model.shared(weights, first, examples)
+    assert len(shared) == (2 if padding is None else 1)
+    blocks = [first, plan(tokens[half:], SHAPE.vocabulary, 4)]
+    logits = torch.cat([model.forward(weights | shared, block).logits for block in blocks])
+    whole = model.forward(weights, plan(tokens, SHAPE.vocabulary, 4)).logits
+    torch.testing.assert_close(logits, whole)
+    each = [torch.autograd.grad(out.square().sum(), list(weights.values())) for out in (logits, whole)]
+    for own, other in zip(*each, strict=True):
+        torch.testing.assert_close(own, other)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from ..ops.lookup import Plan
-from ..ops.lstm import GATES, last_state
+from ..ops.lstm import GATES, after_first, last_state
 from ..settings import require, setting
 from .base import Model, Output, Parameter, models
 from .parts import Dropout
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
     from ..randomness import Key
     from ..tasks import Shape
+
+
+TABLE, FIRST = "shared table", "shared first"
+"""Names of the tables of `shared`."""
 
 
 @models.register("lstm")
@@ -68,12 +72,27 @@ class LSTM(Model):
     def positions_computed(self, shape: Shape) -> int:
         return shape.length
 
+    def shared(self, weights: dict[str, Tensor], inputs: Plan, examples: int) -> dict[str, Tensor]:
+        """What each token adds to the gates of layer 1, and what it leaves behind where it comes first, if tokens are fewer than
+        examples and none of them is padding."""
+        table = in_full(weights["W_E"] @ weights["W_x1"]) + weights["b_1"]
+        found = {TABLE: table}
+        if self.padding is None and inputs.row.shape[-1] > 1 and examples > len(table):
+            found[FIRST] = after_first(table, weights["W_h1"], _second(weights), weights["b_2"])
+        return found
+
     def forward(
         self, weights: dict[str, Tensor], inputs: Plan, *, training: bool = False, key: Key | None = None, **how: Any
     ) -> Output:
-        sequences = inputs.by_token(len(weights["W_E"]))
+        if TABLE not in weights:
+            weights = weights | self.shared(weights, inputs, 0)
+        table, second = weights[TABLE], _second(weights)
+        sequences = inputs.by_token(len(table))
         moves = None if self.padding is None else sequences.row != self.padding
-        table = in_full(weights["W_E"] @ weights["W_x1"]) + weights["b_1"]
-        second = torch.cat([weights["W_x2"], weights["W_h2"]])
-        h = last_state(table, sequences, weights["W_h1"], second, weights["b_2"], moves)
+        h = last_state(table, sequences, weights["W_h1"], second, weights["b_2"], moves, weights.get(FIRST))
         return Output(Dropout(self.dropout, training, key)(h) @ weights["W_U"])
+
+
+def _second(weights: dict[str, Tensor]) -> Tensor:
+    """What carries (h₁, h₂) to the gates of layer 2."""
+    return torch.cat([weights["W_x2"], weights["W_h2"]])

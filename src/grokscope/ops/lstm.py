@@ -44,6 +44,7 @@ def last_state(
     W_2: Float[Tensor, "both gates"],
     b_2: Float[Tensor, "gates"],
     moves: Bool[Tensor, "example position"] | None = None,
+    left: Float[Tensor, "token start"] | None = None,
 ) -> Float[Tensor, "example hidden"]:
     """h₂ behind the last position.
 
@@ -51,6 +52,7 @@ def last_state(
     sequences   the tokens, as rows of the table
     W_2         what carries (h₁, h₂) to the gates of layer 2
     moves       where False, both layers keep their state; None: they move at every position
+    left        what a first token leaves behind (`after_first`), if it is known; needs `moves` = None and two positions
 
     Products are computed in bf16 under autocast; states are kept in the precision of the table.
     """
@@ -59,14 +61,16 @@ def last_state(
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else table.dtype
     examples, positions = sequences.row.shape
     start, rest = None, _by_position(sequences)
-    if stays is None and positions > 1 and examples > len(table):
+    if left is None and stays is None and positions > 1 and examples > len(table):
+        left = after_first(table, W_h1, W_2, b_2)
+    if left is not None:
         first, rest = _plan(sequences.row[:, :1], len(table)), _plan(sequences.row[:, 1:].T, len(table))
-        start = lookup(_after_first(table, W_h1, W_2, b_2), first).squeeze(1)
+        start = lookup(left, first).squeeze(1)
     state: Tensor = _LastState.apply(table, W_h1, W_2, b_2, start, stays, *rest, dtype)[0]
     return state
 
 
-def _after_first(table: Tensor, W_h1: Tensor, W_2: Tensor, b_2: Tensor) -> Float[Tensor, "token start"]:
+def after_first(table: Tensor, W_h1: Tensor, W_2: Tensor, b_2: Tensor) -> Float[Tensor, "token start"]:
     """What a first token leaves behind: h₁ and h₂ as they enter the gates of both layers, c₁ and c₂. It depends on the token alone,
     so where tokens are fewer than examples it is a table, too."""
     zero = table.new_zeros(len(table), W_h1.shape[0])
@@ -96,7 +100,7 @@ def plain_last_state(
 ) -> Tensor:
     """`last_state` of one run in operations that autograd can differentiate twice.
 
-    start   what the tokens before leave behind, as in `_after_first`
+    start   what the tokens before leave behind, as in `after_first`
     """
     hidden = len(W_h1)
     to_gates1 = to_gates2 = c1 = c2 = table.new_zeros(())
