@@ -83,6 +83,7 @@ from grokscope.ops import lookup as plain
 torch.manual_seed(0)
 close = torch.testing.assert_close
 kernels.LONG = 1  # so that some rows are long
+kernels.WIDEST = 3  # so that 16 columns, and 4 of a head, are added up in parts
 sizes = ((2, 20, 4, 5, 5), (3, 33, 1, 2, 1), (1, 3, 5, 4, 16), (2, 330, 2, 3, 16), (1, 7, 33, 32, 1))  # the last: many rows
 for runs, examples, length, vocabulary, width in sizes:
     p = plain.plan(torch.randint(0, vocabulary, (runs, examples, length)), vocabulary, length)

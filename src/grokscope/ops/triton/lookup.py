@@ -25,6 +25,8 @@ ROWS = 4
 """Rows per program of `row_sums`: starting a program costs as much as a short row."""
 SHARES = 16
 """Most programs that share a long row of `row_sums`."""
+WIDEST = 128
+"""Most columns per program of `row_sums`: a sum of 256 does not fit into its registers."""
 LONG, LONGEST = 8, 16
 """Blocks of reads above which a row counts as long, and how many such rows of a run are shared."""
 MOST_ROWS = 1024
@@ -113,6 +115,8 @@ def row_sums(source: Tensor, order: Tensor, starts: Tensor, weight: Tensor | Non
     """
     rows, reads, runs = starts.shape[-1], order.shape[-1], _runs(order, 1)
     heads = 1 if weight is None else weight.numel() // order.numel()
+    parts_of_head = _parts(source.shape[-1] // heads)
+    heads *= parts_of_head  # from here on, each part of the columns is a head of its own, but for its weights
     width = source.shape[-1] // heads
     out = torch.empty(*starts.shape, source.shape[-1], device=source.device)
     source, order, starts = source.contiguous(), order.contiguous(), starts.contiguous()
@@ -130,11 +134,17 @@ def row_sums(source: Tensor, order: Tensor, starts: Tensor, weight: Tensor | Non
     launch(
         _row_sums, (triton.cdiv(rows, ROWS) + shares - 1, runs, heads),
         source, order, starts, factors, out, parts, rows, reads, width, positions,
-        SHARES=shares, ROWS=ROWS, WEIGHTED=weight is not None, BLOCK=block, **sizes, num_warps=warps,
+        SHARES=shares, ROWS=ROWS, WEIGHTED=weight is not None, PARTS=parts_of_head, BLOCK=block, **sizes, num_warps=warps,
     )  # fmt: skip
     if shares > 1:
         launch(_add_shares, (runs, heads), starts, out, parts, rows, reads, width, shares - 1, **sizes)
     return out
+
+
+def _parts(width: int) -> int:
+    """The fewest equal parts of so many columns that a program can add up, none narrower than half of what it can; 1 if there are
+    no such parts."""
+    return next((parts for parts in range(1, width) if width % parts == 0 and WIDEST / 2 < width / parts <= WIDEST), 1)
 
 
 def _columns(width: int) -> int:
@@ -266,7 +276,7 @@ def _long_rows(starts, rows, reads, LONG: tl.constexpr, LONGEST: tl.constexpr, E
 @triton.jit
 def _row_sum(
     source, order, weight, begin, end, first, step, run, head, reads, width, positions,
-    WEIGHTED: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
+    WEIGHTED: tl.constexpr, PARTS: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Σ over the blocks `first`, `first` + `step` … of the reads from `begin` to `end`."""
     c = tl.arange(0, COLUMNS)
@@ -280,7 +290,7 @@ def _row_sum(
         own = n[:, None] * (HEADS * width) + head * width + c[None, :]
         v = tl.load(source + own, mask=inside, other=0.0).to(tl.float32)
         if WEIGHTED:
-            own = (n * HEADS + head) * positions + read % positions
+            own = (n * (HEADS // PARTS) + head // PARTS) * positions + read % positions
             v = v * tl.load(weight + own, mask=alive, other=0.0)[:, None]
         total += tl.sum(v, 0)
     return total
@@ -289,8 +299,8 @@ def _row_sum(
 @triton.jit
 def _row_sums(
     source, order, starts, weight, out, parts, rows, reads, width, positions,
-    SHARES: tl.constexpr, ROWS: tl.constexpr, WEIGHTED: tl.constexpr, LONG: tl.constexpr, LONGEST: tl.constexpr,
-    HEADS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr, EVERY: tl.constexpr,
+    SHARES: tl.constexpr, ROWS: tl.constexpr, WEIGHTED: tl.constexpr, PARTS: tl.constexpr, LONG: tl.constexpr,
+    LONGEST: tl.constexpr, HEADS: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr, EVERY: tl.constexpr,
 ):  # fmt: skip
     """The first programs of a run take a share each of its long rows; the others take the first share of the long rows among
     theirs, and all of the short ones."""
@@ -309,7 +319,7 @@ def _row_sums(
                 end = tl.load(starts + own + 1, mask=own + 1 < rows, other=reads)
                 total = _row_sum(
                     source, order, weight, begin, end, share, SHARES, run, head, reads, width, positions,
-                    WEIGHTED, HEADS, BLOCK, COLUMNS,
+                    WEIGHTED, PARTS, HEADS, BLOCK, COLUMNS,
                 )  # fmt: skip
                 at = (((run * (SHARES - 1) + share - 1) * LONGEST + k) * HEADS + head) * width
                 tl.store(parts + at + c, total, mask=c < width)
@@ -324,7 +334,7 @@ def _row_sums(
                 step = tl.where(tl.sum(tl.where(m == own, number, 0), 0) < LONGEST, SHARES, 1)
             total = _row_sum(
                 source, order, weight, begin, end, 0, step, run, head, reads, width, positions,
-                WEIGHTED, HEADS, BLOCK, COLUMNS,
+                WEIGHTED, PARTS, HEADS, BLOCK, COLUMNS,
             )  # fmt: skip
             tl.store(out + ((run * rows + own) * HEADS + head) * width + c, total, mask=c < width)
 
