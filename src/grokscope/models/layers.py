@@ -2,7 +2,7 @@
 
 What the first layer reads depends on (token, position) alone: its queries, keys and values are rows of a table. In a causal network
 the first position attends to nothing but itself: in every layer it depends on its token alone, and is computed once per symbol
-instead of once per example.
+instead of once per example. Two layers save 30 % of their products on a CPU; a GPU gained nothing from tables.
 """
 
 from __future__ import annotations
@@ -189,6 +189,6 @@ def _symbols(plan: Plan, weights: dict[str, Tensor]) -> Plan:
 
 
 def _pays(rows: int, vectors: int, like: Tensor) -> bool:
-    """Whether a table of so many rows costs less than products of all vectors. Products in bf16 cost little, and sums of rounded
-    rows would be wrong."""
-    return _FEWER * rows <= vectors and not torch.is_autocast_enabled(like.device.type)
+    """Whether a table of so many rows costs less than products of all vectors: not on a GPU. Sums of rows that are rounded to bf16
+    would be wrong."""
+    return _FEWER * rows <= vectors and not (like.is_cuda or torch.is_autocast_enabled(like.device.type))
