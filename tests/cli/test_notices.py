@@ -1,10 +1,13 @@
 """What a training command says of stored runs that were trained with other code or other measures."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grokscope.cli.notices import notices
+from grokscope.cli.notices import notices, small_networks
+from grokscope.config import RunConfig
+from grokscope.launch.executors import parse_place
 from grokscope.store import RunInfo
 
 
@@ -51,3 +54,24 @@ def test_code_that_has_changed(status, line):
     assert notices(runs, now(("mine.py", "2"), ("neighbour.py", "1")), ["fit"]) == [line]
     assert notices(runs, now(("mine.py", "2"), ("mine.py", "1")), ["fit"]) == []
     assert notices(runs, now(("other.py", "2")), ["fit"]) == []
+
+
+@pytest.mark.parametrize(
+    ("runs", "cores", "said"),
+    [
+        ([("tiny", 10_000)] * 4, 3, 3),
+        ([("tiny", 10_000)] * 4, 8, 4),
+        ([("tiny", 10_000)] * 4, 1, 0),
+        ([("tiny", 100)] * 4, 8, 0),  # done before other processes have started
+        ([("tiny", 90_000)], 8, 0),
+        ([("default", 10_000)] * 4, 2, 0),  # its arithmetic keeps two cores busy
+    ],
+)
+def test_idle_cores_are_named_where_other_processes_would_use_them(tiny, monkeypatch, runs, cores, said):
+    monkeypatch.setattr("grokscope.helpers.cores", lambda: cores)
+    kinds = {"tiny": tiny, "default": RunConfig()}
+    configs = [replace(kinds[kind], epochs=epochs, seed=seed) for seed, (kind, epochs) in enumerate(runs)]
+    line = small_networks(configs, parse_place("local", {}), "cpu")
+    assert (f"--set local.processes=0 trains these runs in {said} processes" in line) == bool(said)
+    assert bool(line) == bool(said)
+    assert small_networks(configs, parse_place("local", {"local.processes": 2}), "cpu") == ""

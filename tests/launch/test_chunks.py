@@ -46,7 +46,7 @@ def test_the_numbers_do_not_depend_on_how_the_work_was_cut(sweep, tmp_path, way)
     whole = bits(trained([Chunk(configs=tuple(sweep))], tmp_path / "whole"))
     assert len(whole) == 12
     if way == "processes":
-        options = {"local.devices": "cpu,cpu"}
+        options = {"local.processes": 2}
         other = train_all(sweep, runs=tmp_path / "cut", device="cpu", on="local", options=options)
     else:
         chunks = {

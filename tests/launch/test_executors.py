@@ -51,6 +51,12 @@ class Mine(Modular):
         ("slurm", {"slurm.time": 0}, "slurm.time: 0 is not positive"),
         ("slurm", {"slurm.time": 1, "slurm.grace": 60}, "slurm.grace: 60 seconds are not less than the time limit"),
         ("ray", {"ray.gpus": 4}, "ray.gpus: 4 is neither 0 nor 1: a task trains on one device"),
+        ("local", {"local.processes": -1}, "local.processes: -1 is below 0; 0 is one per core"),
+        (
+            "local",
+            {"local.processes": 2, "local.devices": "cpu"},
+            "local.processes: 2 processes beside local.devices, which names one device per process; give one of them",
+        ),
         ("local", {"slurm.time": 5}, "slurm.time: takes effect with --on slurm only"),
     ],
 )

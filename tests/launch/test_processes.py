@@ -37,6 +37,8 @@ def gpus(monkeypatch):
         (4, {"local.devices": "cuda:1, cuda:3"}, "auto", ["cuda:1", "cuda:3"]),
         (1, {}, "auto", ["auto"]),
         (0, {}, "auto", ["auto"]),
+        (0, {"local.processes": "3"}, "auto", ["cpu", "cpu", "cpu"]),
+        (4, {"local.processes": 2}, "cpu", ["cpu", "cpu"]),
     ],
 )
 def test_every_gpu_is_used_unless_one_is_named(gpus, count, settings, device, expected):
@@ -44,6 +46,23 @@ def test_every_gpu_is_used_unless_one_is_named(gpus, count, settings, device, ex
     place = parse_place("local", dict(settings))
     assert place.chosen(device) == expected
     assert place.in_process(device) == (len(expected) == 1)
+
+
+@pytest.mark.parametrize("cores", [1, 5])
+def test_one_process_per_core(gpus, monkeypatch, cores):
+    gpus(0)
+    monkeypatch.setattr(local, "cores", lambda: cores)
+    place = parse_place("local", {"local.processes": "0"})
+    assert place.chosen("auto") == ["cpu"] * cores
+    assert place.in_process("auto") == (cores == 1)
+
+
+def test_processes_are_not_for_a_gpu(gpus):
+    gpus(1)
+    with pytest.raises(
+        devices.ConfigError, match=r"^local.processes: a GPU trains many runs in one process; add --device cpu"
+    ):
+        parse_place("local", {"local.processes": 2}).chosen("cuda")
 
 
 @pytest.mark.parametrize(("runs", "sizes"), [(100, [25] * 4), (41, [16, 16, 9]), (3000, [512] * 5 + [440])])

@@ -12,7 +12,11 @@ from ..errors import StoreError
 
 if TYPE_CHECKING:
     from ..config import RunConfig
+    from ..launch.executors import Executor
     from ..store import RunInfo
+
+LONG = 30_000
+"""Steps of all runs from which other processes are worth starting: about a minute."""
 
 
 def stored_runs(configs: Iterable[RunConfig], folder: Path) -> list[RunInfo]:
@@ -53,6 +57,22 @@ def notices(runs: Sequence[RunInfo], loaded: Sequence[Mapping[str, str]], measur
     if count := sum(map(bool, gone)):
         lines.append(f"{_count(count, 'unfinished')} measured with {_union(gone)}, which is not registered now")
     return lines
+
+
+def small_networks(configs: Sequence[RunConfig], place: Executor, device: str) -> str:
+    """A line on how to use idle cores, where Python code leaves them idle for long; empty otherwise."""
+    from ..helpers import cores
+    from ..launch.plan import plan_workers
+    from ..ops.devices import resolve_device
+
+    most = min(cores(), len(configs))
+    if most < 2 or place.kind != "local" or not place.in_process(device):
+        return ""
+    here = resolve_device(place.own_device(device))
+    steps = sum(config.epochs * config.steps_per_epoch for config in configs)
+    if here.type != "cpu" or steps < LONG or plan_workers(configs, here, most) == most:
+        return ""
+    return f"small networks leave cores idle: --set local.processes=0 trains these runs in {most} processes, with the same numbers"
 
 
 def _changed(runs: Sequence[RunInfo], loaded: Sequence[Mapping[str, str]]) -> Counter[str]:

@@ -57,7 +57,7 @@ def train_and_show(
     from ..store import FINISHED, read_run, read_tags, write_tags
     from ..store.tags import Tags, check_word
     from .measure import measure_finished, summary
-    from .notices import notices, stored_runs
+    from .notices import notices, small_networks, stored_runs
     from .progress import Display
 
     if name is not None:
@@ -68,6 +68,9 @@ def train_and_show(
         for line in notices(stored_runs(configs, runs), loaded_files(), measures.entries()):
             print(line, file=sys.stderr)
     finished = [] if again else [run for run in stored_runs(configs, runs) if run.status in FINISHED]
+    there = {run.id for run in finished}
+    if not quiet and (line := small_networks([c for c in configs if c.id not in there], place, device)):
+        print(line, file=sys.stderr)
     tags = {config.id: read_tags(runs / config.id) for config in configs} if again else {}
     train = partial(
         train_all, configs, on=place, device=device, runs=runs, lanes=lanes, stats=stats, again=again, track=track

@@ -1,4 +1,5 @@
-"""This machine: every GPU of it, one process each. With one device the calling process trains everything itself."""
+"""This machine: every GPU of it, one process each, or several processes on its CPU. With one device and one process the calling
+process trains everything itself."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from ...helpers import cores
 from ...settings import require
 from ..chunks import Chunk, chunk_size, cut
 from ..worker import Outcome, Task, work
@@ -34,11 +36,25 @@ class Local(Executor):
 
     devices: str = ""
     """Devices by name, such as `cuda:0,cuda:2`, with one process each; empty is every GPU, or the CPU."""
+    processes: int = 1
+    """Processes on a CPU, which share its cores; 0 is one per core. Several pay off for small networks: their Python code uses one
+    core per process."""
+
+    def check(self) -> None:
+        require(self.processes >= 0, "processes", f"{self.processes} is below 0; 0 is one per core")
+        both = f"{self.processes} processes beside local.devices, which names one device per process; give one of them"
+        require(not self.devices or self.processes == 1, "processes", both)
 
     def chosen(self, device: str) -> list[str]:
         """The devices that are used."""
         import torch
 
+        from ...ops.devices import resolve_device
+
+        if self.processes != 1:
+            on_cpu = resolve_device(device).type == "cpu"
+            require(on_cpu, "local.processes", "a GPU trains many runs in one process; add --device cpu, or remove it")
+            return ["cpu"] * (self.processes or cores())
         if self.devices:
             return [name.strip() for name in self.devices.split(",") if name.strip()]
         if device in ("auto", "cuda") and torch.cuda.device_count() > 1:
