@@ -67,6 +67,16 @@ def test_arms_by_one_setting_pool_the_others():
         arms_of(runs, ["weight_dcay"])
 
 
+def test_a_setting_spelt_wrongly_without_its_component_is_recognised():
+    for wrong, meant in [
+        ("bta", "prior.beta"),
+        ("tasks", "task"),
+        ("attntion", "constraint.attention or model.attention"),
+    ]:
+        with pytest.raises(ConfigError, match=rf"no such setting. Did you mean {meant}\?"):
+            arms_of([config()], [wrong])
+
+
 def test_a_last_part_of_several_settings_is_ambiguous():
     with pytest.raises(ConfigError, match="kind: is ambiguous"):
         arms_of([config()], ["kind"])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import ConfigError, nearest
+from .errors import ConfigError, nearest_setting
 from .settings import flatten
 
 SILENT = ("seed", "data_seed", "init_seed", "order_seed", "exact", "log.every", "log.dense", "log.keep")
@@ -86,7 +86,7 @@ def resolve(name: str, known: Iterable[str]) -> str:
         return ending[0]
     if ending:
         raise ConfigError(name, f"is ambiguous: {', '.join(ending)}")
-    raise ConfigError(name, f"no such setting. {nearest(name, known)}")
+    raise ConfigError(name, f"no such setting. {nearest_setting(name, known)}")
 
 
 def short_keys(names: Sequence[str]) -> dict[str, str]:

@@ -187,7 +187,16 @@ def test_version(run):
 
 BAD = [
     (["trian"], "no such command: trian. Did you mean train?"),
-    (["train", "--sed", "3"], "No such option: --sed"),
+    (["train", "--sed", "3"], "no such option: --sed. Did you mean --seeds?"),
+    (["train", "--epochs", "3"], "no such option: --epochs. Did you mean --set epochs=…?"),
+    (["train", "--task.p", "3"], "no such option: --task.p. Did you mean --set task.p=…?"),
+    (["train", "--lr", "1"], "no such option: --lr. Did you mean --set optim.lr=… or --set ticket.lr=…?"),
+    (["train", "--weight-decay", "1"], "no such option: --weight-decay. Did you mean --set optim.weight_decay=…?"),
+    (["runs", "--task", "parity"], "no such option: --task. Did you mean --where task=…?"),
+    (["runs", "--colums", "seed"], "no such option: --colums. Did you mean --columns?"),
+    (["demo", "--epochs", "3"], "no such option: --epochs. "),
+    (["train", "--set", "lr=3"], "lr: no such setting. Did you mean optim.lr or ticket.lr?"),
+    (["train", "--set", "bta=3"], "bta: no such setting. Did you mean prior.beta?"),
     (["train", "--set", "task.frction=0.3"], "task.frction: no such setting. Did you mean task.train_fraction?"),
     (["train", "--set", "task.p"], "--set: 'task.p' is not of the form component.field=value"),
     (["train", "--task", "modullar"], "task: no task is called 'modullar'. Did you mean modular?"),

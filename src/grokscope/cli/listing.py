@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, nearest
+from ..errors import ConfigError, nearest, nearest_setting
 from .app import Json, app
 from .printing import to_json
 
@@ -155,8 +155,7 @@ def _settings(begins: str | None, as_json: bool) -> None:
 
     rows = [own for own in settings_of(RunConfig) if begins is None or _is_under(own["name"], begins)]
     if not rows:
-        names = {part for own in settings_of(RunConfig) for part in (own["name"], own["name"].split(".")[0])}
-        raise ConfigError(begins or "", f"no such setting. {nearest(begins or '', names)}")
+        raise ConfigError(begins or "", f"no such setting. {nearest_setting(begins or '', RunConfig.names())}")
     if as_json:
         print(to_json(rows))
         return

@@ -1,0 +1,42 @@
+"""What is wrong with a command line, in one line with the nearest valid choice."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+from ..errors import nearest
+from .front import COMMANDS
+
+SLIP = 0.8
+"""How alike a word and an option are that was only mistyped."""
+BY_SETTING = ("--set", "--where")
+"""Options that take a setting."""
+
+
+def usage_line(error: Any) -> str:
+    """The message of an error of the option parser."""
+    message = " ".join(error.format_message().split())
+    if message.startswith("No such option: --load"):
+        return "--load: belongs before the command, as in grokscope --load FILE.py train"
+    if message.startswith("No such option") and error.ctx is not None:
+        return f"no such option: {error.option_name}. {_option_meant(error.option_name, error.ctx)}"
+    if message.startswith("No such command"):
+        word = message.split("'")[1]
+        return f"no such command: {word}. {nearest(word, COMMANDS)}"
+    return message
+
+
+def _option_meant(word: str, context: Any) -> str:
+    """An option that is spelt nearly so; the option that takes the setting of this name; or the nearest option."""
+    options = [option for parameter in context.command.params for option in parameter.opts if option.startswith("--")]
+    by_setting = next((option for option in BY_SETTING if option in options), None)
+    slip = "." not in word and get_close_matches(word, options, n=1, cutoff=SLIP)
+    if by_setting and not slip:
+        from ..config import RunConfig  # imports PyTorch: only when it may be a setting
+
+        name = word.lstrip("-").replace("-", "_")
+        known = sorted({setting for setting in RunConfig.names() if f".{setting}".endswith(f".{name}")})
+        if known:
+            return f"Did you mean {' or '.join(f'{by_setting} {setting}=…' for setting in known)}?"
+    return nearest(word, options)
