@@ -27,6 +27,13 @@ def test_names_say_what_differs_and_arms_are_ordered_by_value():
     assert arms.pooled == []
 
 
+def test_arms_of_several_kinds_are_in_the_order_of_their_kinds_and_then_of_their_values():
+    runs = [config(prior__beta=beta) for beta in (0.3, 0.0, 0.03)]
+    arms = arms_of([*runs[:1], config(task__kind="parity", task__n=12), *runs[1:]])
+    assert [own["task.kind"] for own in arms.settings.values()] == ["modular"] * 3 + ["parity"]
+    assert [own["prior.beta"] for own in arms.settings.values()] == [0.0, 0.03, 0.3, 0.0]
+
+
 def test_runs_that_do_not_differ_are_one_arm():
     assert arms_of([config(0), config(1)]).settings == {"all runs": {}}
 

@@ -11,7 +11,7 @@ import functools
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
 
 from .coerce import coerce
 from .errors import ConfigError, named, nearest_setting, shown, within
@@ -127,6 +127,15 @@ class Settings:
             if held := cls.component_fields().get(f.name):
                 kinds = held.registry.entries().values() if held.registry is not None else [held.default]
                 yield from (f"{f.name}.{inner}" for kind in kinds for inner in kind.names())
+
+    @classmethod
+    def choices(cls, name: str) -> list[str]:
+        """The valid values of a field that is a choice among names; empty for any other field."""
+        (field,) = (f for f in dataclasses.fields(cls) if f.name == name)
+        if registry := field.metadata.get("choices"):
+            return list(registry.entries())
+        hint = _hints(cls)[name]  # type: ignore[arg-type]
+        return [choice for choice in get_args(hint) if choice] if get_origin(hint) is Literal else []
 
     def components(self) -> dict[str, Settings]:
         """The nested settings by field."""

@@ -44,6 +44,13 @@ def test_a_setting_that_is_a_name_lists_the_names(run):
     assert out.startswith("loss  cross_entropy  ") and "One of cross_entropy, mse, stablemax." in out
 
 
+def test_a_choice_among_words_lists_those_that_its_meaning_does_not_name(run):
+    out = run("list", "settings", "constraint.attention")[1]
+    assert out.endswith("at uniform weights. One of learned, oracle, oracle-by-head, uniform.\n")
+    assert "One of query" not in run("list", "settings", "model.scope")[1]  # "query: …; causal: …; full: …"
+    assert "One of all, unordered, a>=b." in run("list", "tasks", "modular")[1]
+
+
 def test_no_entry_ends_in_mid_sentence(run):
     """First sentences may take two lines of a docstring."""
     entries = json.loads(run("list", "--json")[1])
@@ -90,6 +97,15 @@ SMALL = {
 def test_one_column(run):
     assert "structural divergence" in run("list", "columns", "D")[1]
     assert run("list", "columns", "t_grk")[::2] == (2, "t_grk: no such column. Did you mean t_grok?\n")
+
+
+@pytest.mark.parametrize(
+    "column, name", [("attention_0", "attention_{j}"), ("entropy_head_1", "entropy_head_{i}"), ("norm_W_Q", "norm_{name}")]
+)
+def test_one_column_of_several_is_explained_by_the_name_for_all(run, column, name):
+    code, out, err = run("list", "columns", column)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1].split()[0] == name
 
 
 def test_terms_of_a_docstring():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import sys
 import textwrap
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -184,7 +186,7 @@ def column_meanings() -> dict[str, dict[str, str]]:
 def _columns(name: str | None, as_json: bool) -> None:
     tables = column_meanings()
     if name is not None:
-        tables = {table: {name: own[name]} for table, own in tables.items() if name in own}
+        tables = {table: found for table, own in tables.items() if (found := _meant(name, own))}
         if not tables:
             known = {column for own in column_meanings().values() for column in own}
             raise ConfigError(name, f"no such column. {nearest(name, known)}")
@@ -194,6 +196,15 @@ def _columns(name: str | None, as_json: bool) -> None:
     for table, columns in tables.items():
         print(_bold(table))
         _print_rows([(column, "", meaning) for column, meaning in columns.items()], "    ")
+
+
+def _meant(name: str, columns: Mapping[str, str]) -> dict[str, str]:
+    """The column of that name, or the one that stands for it: attention_{j} for attention_0."""
+    for column, meaning in columns.items():
+        parts = re.split(r"\{\w+\}", column)
+        if name == column or re.fullmatch(r"\w+".join(map(re.escape, parts)), name):
+            return {column: meaning}
+    return {}
 
 
 def _shown(default: Any) -> str:

@@ -139,8 +139,10 @@ def show(
     for sentence in phases:
         print(f"  {sentence}")
     print("\nsettings")
-    for name, value in flatten(info.config).items():
-        print(f"  {name:<22} {value}")
+    settings = flatten(info.config)
+    width = max(map(len, settings), default=0)
+    for name, value in settings.items():
+        print(f"  {name:<{width}} {value}".rstrip())
     print("\nlast measurements")
     for name, value in last.items():
         print(f"  {name:<22} {value:.6g}")
