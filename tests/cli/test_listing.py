@@ -100,7 +100,8 @@ def test_one_column(run):
 
 
 @pytest.mark.parametrize(
-    "column, name", [("attention_0", "attention_{j}"), ("entropy_head_1", "entropy_head_{i}"), ("norm_W_Q", "norm_{name}")]
+    "column, name",
+    [("attention_0", "attention_{j}"), ("entropy_head_1", "entropy_head_{i}"), ("norm_W_Q", "norm_{name}")],
 )
 def test_one_column_of_several_is_explained_by_the_name_for_all(run, column, name):
     code, out, err = run("list", "columns", column)
