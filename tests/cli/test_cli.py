@@ -91,7 +91,8 @@ def test_train_runs_show_report(run, tmp_path):
     code, out, _ = run("show", trained[0]["id"][:8])
     assert code == 0
     assert "Grokking (test accuracy ≥ 99 %, held 100 epochs): never by epoch 10." in out
-    assert "task.p" in out
+    assert re.search(r"^  task.p {22}7$", out, re.MULTILINE)
+    assert re.search(r"^  model.attention.temperature 1.0$", out, re.MULTILINE)
     code, out, _ = run("show", trained[0]["id"], "--json")
     assert json.loads(out)["last"]["epoch"] == 10
     assert json.loads(out)["summary"]["criterion"] == trained[0]["criterion"]
