@@ -14,6 +14,7 @@ import typer
 
 from ..errors import ConfigError, nearest, nearest_setting
 from .app import Json, app
+from .completion import complete_among
 from .printing import to_json
 
 COMPONENTS = {
@@ -47,6 +48,7 @@ PARTS = {
 """Parts of the transformer: their registry in `models.parts`, and the setting that chooses one."""
 
 SETTINGS, COLUMNS = "settings", "columns"
+CHOICES = (*COMPONENTS, *PARTS, SETTINGS, COLUMNS)
 ROW_COLUMNS = {
     "run": "Id of the run.",
     "name": "Name that the user gave it; there only if any run has one.",
@@ -70,6 +72,7 @@ def list_(
             help="settings, columns; tasks, models, priors, optimizers, filters, losses, tickets, interventions, measures, probes, "
             "figures, predictors; a part of the transformer: attentions, positions, norms, mlps, readouts; or of a search: "
             "supports, proposals, schedules, rivals; of a race: accelerators, tracks. Without it, everything is listed.",
+            autocompletion=complete_among(CHOICES),
         ),
     ] = None,
     name: Annotated[
@@ -106,8 +109,7 @@ def _registry(component: str) -> tuple[Any, str]:
     if component in COMPONENTS:
         registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[component]}"), component)
         return registry, f"search.{registry.field}" if "searching" in COMPONENTS[component] else registry.field
-    choices = [*COMPONENTS, *PARTS, SETTINGS, COLUMNS]
-    raise ConfigError("list", f"unknown component {component!r}. {nearest(component, choices)}")
+    raise ConfigError("list", f"unknown component {component!r}. {nearest(component, CHOICES)}")
 
 
 def _component(component: str, name: str | None, as_json: bool) -> None:
