@@ -17,7 +17,7 @@ from .settings import Settings
 SENTENCE_ENDS = (".", "?", "!", ".)")
 
 
-def field_docs(settings: type[Settings]) -> dict[str, str]:
+def field_docs(settings: type[Any]) -> dict[str, str]:
     """The docstring of each field, for a class and its bases."""
     return dict(_field_docs(settings))  # type: ignore[arg-type]
 

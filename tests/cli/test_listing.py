@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from grokscope.cli.listing import COMPONENTS, PARTS, column_meanings
 from grokscope.config import RunConfig
 from grokscope.describe import listed_terms, settings_of
 from grokscope.settings import flatten
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_alone_it_lists_every_entry_of_every_component(run):
@@ -84,6 +87,22 @@ def test_every_column_of_a_trained_run_is_explained(run, tiny, tmp_path):
         seen |= set(read_metrics(trained).column_names)
     assert {"val_loss", "entropy_head_1", "fourier_entropy_in", "bound_ratio", "D"} <= seen
     assert not [column for column in seen if not any(pattern.fullmatch(column) for pattern in patterns)]
+
+
+def test_every_column_of_stored_results_is_explained(run):
+    """All that the published results have, settings and the numbers that single experiments collect aside."""
+    import pyarrow.parquet as pq
+
+    from grokscope.experiments.collected import registered
+
+    listed = json.loads(run("list", "columns", "--json")[1])
+    patterns = [re.compile(re.sub(r"\{\w+\}", r"\\w+", name)) for name in listed[listing.RESULTS]]
+    assert all(listed[listing.RESULTS].values())
+    settings = {row["name"] for row in settings_of(RunConfig)}
+    found = {name for file in (ROOT / "results").glob("*/full/runs.parquet") for name in pq.read_schema(file).names}
+    own = {name for name in found if "." not in name and name not in settings and name not in registered}
+    assert len(own) > 40
+    assert not [name for name in own if not any(pattern.fullmatch(name) for pattern in patterns)]
 
 
 SMALL = {

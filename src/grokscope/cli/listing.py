@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 import shutil
 import sys
@@ -58,6 +59,9 @@ ROW_COLUMNS = {
     "seconds_per_step": "Seconds per optimizer step since the last evaluation.",
 }
 """Columns of the table of evaluations that no measure makes."""
+
+RESULTS = "grokscope.analysis.run_times, runs.parquet of results (one row per run)"
+"""Title of the columns of an experiment's results."""
 
 Rows = list[tuple[str, str, str]]
 """Name, default and meaning."""
@@ -185,12 +189,25 @@ def column_meanings() -> dict[str, dict[str, str]]:
     }
 
 
+def columns_of_results() -> dict[str, str]:
+    """The columns of the table of runs that an experiment stores, with their meanings; those of `run_times` among them."""
+    from ..analysis.times import Times
+    from ..describe import field_docs, listed_terms
+    from ..experiments import collect
+
+    docs = field_docs(Times) | {"tau_grok": inspect.getdoc(Times.tau_grok) or ""}
+    for source in (collect, collect.measured, collect.priced, collect.counted):
+        docs |= listed_terms(source)
+    return docs
+
+
 def _columns(name: str | None, as_json: bool) -> None:
-    tables = column_meanings()
+    every = {**column_meanings(), RESULTS: columns_of_results()}
+    tables = every
     if name is not None:
         tables = {table: found for table, own in tables.items() if (found := _meant(name, own))}
         if not tables:
-            known = {column for own in column_meanings().values() for column in own}
+            known = {column for own in every.values() for column in own}
             raise ConfigError(name, f"no such column. {nearest(name, known)}")
     if as_json:
         print(to_json(tables))
