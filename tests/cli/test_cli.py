@@ -196,6 +196,8 @@ BAD = [
     (["runs", "--task", "parity"], "no such option: --task. Did you mean --where task=…?"),
     (["runs", "--colums", "seed"], "no such option: --colums. Did you mean --columns?"),
     (["demo", "--epochs", "3"], "no such option: --epochs. "),
+    (["runs", "elsewhere"], "unexpected argument: elsewhere. grokscope runs --help explains what there is."),
+    (["runs", "a", "b"], "unexpected argument: a b. grokscope runs --help explains what there is."),
     (["train", "--set", "lr=3"], "lr: no such setting. Did you mean optim.lr or ticket.lr?"),
     (["train", "--set", "bta=3"], "bta: no such setting. Did you mean prior.beta?"),
     (["train", "--set", "task.frction=0.3"], "task.frction: no such setting. Did you mean task.train_fraction?"),
@@ -258,6 +260,11 @@ def test_bad_input_is_one_clear_line_and_writes_nothing(run, tmp_path, words, li
     assert err.startswith(line)
     assert err.count("\n") == 1
     assert before == sorted(path.name for path in tmp_path.rglob("*"))
+
+
+def test_a_folder_of_runs_without_its_option_is_recognised(run, tmp_path):
+    (tmp_path / "mine").mkdir()
+    assert run("runs", "mine") == (2, "", "unexpected argument: mine. Did you mean --runs mine?\n")
 
 
 def test_a_users_own_file_is_loaded(run, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from ..errors import nearest
@@ -24,7 +25,18 @@ def usage_line(error: Any) -> str:
     if message.startswith("No such command"):
         word = message.split("'")[1]
         return f"no such command: {word}. {nearest(word, COMMANDS)}"
+    if message.startswith("Got unexpected extra argument") and error.ctx is not None:
+        return _argument_meant(message.rpartition(" (")[2].removesuffix(")"), error.ctx)
     return message
+
+
+def _argument_meant(words: str, context: Any) -> str:
+    """A folder of runs that was given without its option, or where to read what the command takes."""
+    first = words.split()[0]
+    takes_runs = any("--runs" in parameter.opts for parameter in context.command.params)
+    if takes_runs and Path(first).is_dir():
+        return f"unexpected argument: {first}. Did you mean --runs {first}?"
+    return f"unexpected argument: {words}. grokscope {context.info_name} --help explains what there is."
 
 
 def _option_meant(word: str, context: Any) -> str:
