@@ -190,6 +190,7 @@ BAD = [
     (["trian"], "no such command: trian. Did you mean train?"),
     (["train", "--sed", "3"], "no such option: --sed. Did you mean --seeds?"),
     (["train", "--epochs", "3"], "no such option: --epochs. Did you mean --set epochs=…?"),
+    (["train", "--epoch", "3"], "no such option: --epoch. Did you mean --set epochs=…?"),
     (["train", "--task.p", "3"], "no such option: --task.p. Did you mean --set task.p=…?"),
     (["train", "--lr", "1"], "no such option: --lr. Did you mean --set optim.lr=… or --set ticket.lr=…?"),
     (["train", "--weight-decay", "1"], "no such option: --weight-decay. Did you mean --set optim.weight_decay=…?"),

@@ -11,6 +11,8 @@ from .front import COMMANDS
 
 SLIP = 0.8
 """How alike a word and an option are that was only mistyped."""
+MOST = 4
+"""Settings that a message names."""
 BY_SETTING = ("--set", "--where")
 """Options that take a setting."""
 
@@ -32,9 +34,9 @@ def usage_line(error: Any) -> str:
 
 def _argument_meant(words: str, context: Any) -> str:
     """A folder of runs that was given without its option, or where to read what the command takes."""
-    first = words.split()[0]
+    first, *_ = words.split() or [""]
     takes_runs = any("--runs" in parameter.opts for parameter in context.command.params)
-    if takes_runs and Path(first).is_dir():
+    if takes_runs and first and Path(first).is_dir():
         return f"unexpected argument: {first}. Did you mean --runs {first}?"
     return f"unexpected argument: {words}. grokscope {context.info_name} --help explains what there is."
 
@@ -48,7 +50,10 @@ def _option_meant(word: str, context: Any) -> str:
         from ..config import RunConfig  # imports PyTorch: only when it may be a setting
 
         name = word.lstrip("-").replace("-", "_")
-        known = sorted({setting for setting in RunConfig.names() if f".{setting}".endswith(f".{name}")})
+        settings = sorted(set(RunConfig.names()))
+        known = [setting for setting in settings if f".{setting}".endswith(f".{name}")]
+        if not 0 < len(known) <= MOST:
+            known = get_close_matches(name, [setting for setting in settings if "." not in setting], n=1, cutoff=SLIP)
         if known:
             return f"Did you mean {' or '.join(f'{by_setting} {setting}=…' for setting in known)}?"
     return nearest(word, options)
