@@ -27,6 +27,13 @@ def test_names_say_what_differs_and_arms_are_ordered_by_value():
     assert arms.pooled == []
 
 
+def test_arms_of_several_kinds_are_in_the_order_of_their_kinds_and_then_of_their_values():
+    runs = [config(prior__beta=beta) for beta in (0.3, 0.0, 0.03)]
+    arms = arms_of([*runs[:1], config(task__kind="parity", task__n=12), *runs[1:]])
+    assert [own["task.kind"] for own in arms.settings.values()] == ["modular"] * 3 + ["parity"]
+    assert [own["prior.beta"] for own in arms.settings.values()] == [0.0, 0.03, 0.3, 0.0]
+
+
 def test_runs_that_do_not_differ_are_one_arm():
     assert arms_of([config(0), config(1)]).settings == {"all runs": {}}
 
@@ -65,6 +72,16 @@ def test_arms_by_one_setting_pool_the_others():
     assert arms.pooled == ["prior.beta"]
     with pytest.raises(ConfigError, match=r"weight_dcay: no such setting. Did you mean optim.weight_decay\?"):
         arms_of(runs, ["weight_dcay"])
+
+
+def test_a_setting_spelt_wrongly_without_its_component_is_recognised():
+    for wrong, meant in [
+        ("bta", "prior.beta"),
+        ("tasks", "task"),
+        ("attntion", "constraint.attention or model.attention"),
+    ]:
+        with pytest.raises(ConfigError, match=rf"no such setting. Did you mean {meant}\?"):
+            arms_of([config()], [wrong])
 
 
 def test_a_last_part_of_several_settings_is_ambiguous():

@@ -180,7 +180,7 @@ def test_every_setting_of_every_kind_is_described() -> None:
         "attention.init": (0.5, "(softmax) Scale of the initial weights."),
         "attention.floor": (0.0, "(linear) Smallest logit."),
         "readout.scale": (1.0, "Factor on the logits."),
-        "norm": ("none", "Normalisation."),
+        "norm": ("none", "Normalisation. One of none, layer."),
     }
     assert meanings(Run())["model.attention.temperature"] == "Divides the logits."
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import ConfigError, nearest
+from .errors import ConfigError, nearest_setting
 from .settings import flatten
 
 SILENT = ("seed", "data_seed", "init_seed", "order_seed", "exact", "log.every", "log.dense", "log.keep")
@@ -86,7 +86,7 @@ def resolve(name: str, known: Iterable[str]) -> str:
         return ending[0]
     if ending:
         raise ConfigError(name, f"is ambiguous: {', '.join(ending)}")
-    raise ConfigError(name, f"no such setting. {nearest(name, known)}")
+    raise ConfigError(name, f"no such setting. {nearest_setting(name, known)}")
 
 
 def short_keys(names: Sequence[str]) -> dict[str, str]:
@@ -199,10 +199,18 @@ def _key(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _order(groups: Mapping[Any, Mapping[str, Any]], names: Sequence[str]) -> Callable[[Any], Any]:
-    """A key to sort arms by their values, numbers by size; arms with components of several kinds stay in order."""
-    if any(name.endswith(".kind") for own in groups.values() for name in own):
-        return list(groups).index
-    return lambda key: [_rank(groups[key].get(name)) for name in names]
+    """A key to sort arms by their values: kinds of components in their order, numbers by size."""
+    kinds = {
+        name: list(dict.fromkeys(str(own.get(name)) for own in groups.values()))
+        for name in names
+        if name.endswith(".kind")
+    }
+
+    def rank(key: Any) -> list[Any]:
+        own = groups[key]
+        return [kinds[name].index(str(own.get(name))) if name in kinds else _rank(own.get(name)) for name in names]
+
+    return rank
 
 
 def _rank(value: Any) -> tuple[int, float, str]:

@@ -17,7 +17,7 @@ from .settings import Settings
 SENTENCE_ENDS = (".", "?", "!", ".)")
 
 
-def field_docs(settings: type[Settings]) -> dict[str, str]:
+def field_docs(settings: type[Any]) -> dict[str, str]:
     """The docstring of each field, for a class and its bases."""
     return dict(_field_docs(settings))  # type: ignore[arg-type]
 
@@ -132,8 +132,9 @@ def settings_of(settings: type[Settings]) -> list[dict[str, Any]]:
     for f in dataclasses.fields(settings):
         held = settings.component_fields().get(f.name)
         if held is None:
-            choices = f.metadata.get("choices")
-            meaning = f"{docs.get(f.name, '')} {_one_of(choices.entries())}" if choices else docs.get(f.name, "")
+            meaning, choices = docs.get(f.name, ""), settings.choices(f.name)
+            if any(_unsaid(choice, meaning) for choice in choices):
+                meaning = f"{meaning} {_one_of(choices)}"
             rows.append({"name": f.name, "default": defaults[f.name], "meaning": meaning})
             continue
         kinds = held.registry.entries() if held.registry is not None else {"": held.default}
@@ -144,6 +145,11 @@ def settings_of(settings: type[Settings]) -> list[dict[str, Any]]:
             only = f"({', '.join(owners)}) " if len(owners) < len(kinds) else ""
             rows.append({**inner, "name": f"{f.name}.{inner['name']}", "meaning": only + inner["meaning"]})
     return rows
+
+
+def _unsaid(choice: str, meaning: str) -> bool:
+    """Whether a meaning does not name a choice, as it is written."""
+    return re.search(rf"(?<![\w-]){re.escape(choice)}(?![\w-])", meaning) is None
 
 
 def _one_of(names: Iterable[str]) -> str:

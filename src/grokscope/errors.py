@@ -98,6 +98,19 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     return f"Choose from: {', '.join(choices)}."
 
 
+def nearest_setting(word: str, known: Iterable[str]) -> str:
+    """A hint for an unknown setting, which may have been written without its component: optim.lr for `lr`."""
+    places: dict[str, list[str]] = {}
+    for name in sorted(set(known)):
+        whole = name.removesuffix(".kind")
+        for written in {whole, whole.rpartition(".")[2]}:
+            places.setdefault(written, []).append(whole)
+    close = [word] if word in places else get_close_matches(word[:LONGEST], places, n=1, cutoff=0.5)
+    if close and len(meant := places[close[0]]) <= MOST_ITEMS:
+        return f"Did you mean {' or '.join(dict.fromkeys(meant))}?"
+    return nearest(word, {whole for names in places.values() for whole in names})
+
+
 def require_arguments(function: Callable[..., object], field: str, *names: str) -> None:
     """Raise ConfigError if user code lacks required arguments, before anything is trained."""
     parameters = inspect.signature(function).parameters

@@ -191,6 +191,8 @@ def _stored(runs: Runs) -> list[RunInfo]:
             raise ConfigError("runs", f"{runs} contains no runs with measurements")
         return found
     found = list(runs) if isinstance(runs, Sequence) else []
+    if runs == []:
+        raise ConfigError("runs", "there are none to draw")
     if not found or not all(isinstance(run, RunInfo) for run in found):
         raise ConfigError(
             "runs", f"{type(runs).__name__} is neither a folder, runs, a scope nor a table of evaluations"

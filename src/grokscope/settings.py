@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
 
 from .coerce import coerce
-from .errors import ConfigError, named, nearest, shown, within
+from .errors import ConfigError, named, nearest_setting, shown, within
 
 if TYPE_CHECKING:
     from .registry import Registry
@@ -118,6 +118,24 @@ class Settings:
     def component_fields(cls) -> Mapping[str, ComponentField]:
         """The fields that hold nested settings."""
         return _component_fields(cls)  # type: ignore[arg-type]
+
+    @classmethod
+    def names(cls) -> Iterator[str]:
+        """The dotted name of every setting of every kind; one that several kinds have comes several times."""
+        for f in dataclasses.fields(cls):
+            yield f.name
+            if held := cls.component_fields().get(f.name):
+                kinds = held.registry.entries().values() if held.registry is not None else [held.default]
+                yield from (f"{f.name}.{inner}" for kind in kinds for inner in kind.names())
+
+    @classmethod
+    def choices(cls, name: str) -> list[str]:
+        """The valid values of a field that is a choice among names; empty for any other field."""
+        (field,) = (f for f in dataclasses.fields(cls) if f.name == name)
+        if registry := field.metadata.get("choices"):
+            return list(registry.entries())
+        hint = _hints(cls)[name]  # type: ignore[arg-type]
+        return [choice for choice in get_args(hint) if choice] if get_origin(hint) is Literal else []
 
     def components(self) -> dict[str, Settings]:
         """The nested settings by field."""
@@ -247,8 +265,8 @@ class Settings:
                     raise ConfigError(f"{prefix}kind", f"{shown(value)} is not {cls.kind}")
                 continue
             if name not in names:
-                choices, unknown = [prefix + n for n in names], prefix + named(name)
-                raise ConfigError(unknown, f"no such setting. {nearest(unknown, choices)}")
+                choices, unknown = [prefix + n for n in cls.names()], prefix + named(name)
+                raise ConfigError(unknown, f"no such setting. {nearest_setting(unknown, choices)}")
             values[name] = cls.read_field(name, value, path=path)
         return cls(**values)
 

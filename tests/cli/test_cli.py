@@ -91,7 +91,8 @@ def test_train_runs_show_report(run, tmp_path):
     code, out, _ = run("show", trained[0]["id"][:8])
     assert code == 0
     assert "Grokking (test accuracy ≥ 99 %, held 100 epochs): never by epoch 10." in out
-    assert "task.p" in out
+    assert re.search(r"^  task.p {22}7$", out, re.MULTILINE)
+    assert re.search(r"^  model.attention.temperature 1.0$", out, re.MULTILINE)
     code, out, _ = run("show", trained[0]["id"], "--json")
     assert json.loads(out)["last"]["epoch"] == 10
     assert json.loads(out)["summary"]["criterion"] == trained[0]["criterion"]
@@ -187,7 +188,19 @@ def test_version(run):
 
 BAD = [
     (["trian"], "no such command: trian. Did you mean train?"),
-    (["train", "--sed", "3"], "No such option: --sed"),
+    (["train", "--sed", "3"], "no such option: --sed. Did you mean --seeds?"),
+    (["train", "--epochs", "3"], "no such option: --epochs. Did you mean --set epochs=…?"),
+    (["train", "--epoch", "3"], "no such option: --epoch. Did you mean --set epochs=…?"),
+    (["train", "--task.p", "3"], "no such option: --task.p. Did you mean --set task.p=…?"),
+    (["train", "--lr", "1"], "no such option: --lr. Did you mean --set optim.lr=… or --set ticket.lr=…?"),
+    (["train", "--weight-decay", "1"], "no such option: --weight-decay. Did you mean --set optim.weight_decay=…?"),
+    (["runs", "--task", "parity"], "no such option: --task. Did you mean --where task=…?"),
+    (["runs", "--colums", "seed"], "no such option: --colums. Did you mean --columns?"),
+    (["demo", "--epochs", "3"], "no such option: --epochs. "),
+    (["runs", "elsewhere"], "unexpected argument: elsewhere. grokscope runs --help explains what there is."),
+    (["runs", "a", "b"], "unexpected argument: a b. grokscope runs --help explains what there is."),
+    (["train", "--set", "lr=3"], "lr: no such setting. Did you mean optim.lr or ticket.lr?"),
+    (["train", "--set", "bta=3"], "bta: no such setting. Did you mean prior.beta?"),
     (["train", "--set", "task.frction=0.3"], "task.frction: no such setting. Did you mean task.train_fraction?"),
     (["train", "--set", "task.p"], "--set: 'task.p' is not of the form component.field=value"),
     (["train", "--task", "modullar"], "task: no task is called 'modullar'. Did you mean modular?"),
@@ -248,6 +261,11 @@ def test_bad_input_is_one_clear_line_and_writes_nothing(run, tmp_path, words, li
     assert err.startswith(line)
     assert err.count("\n") == 1
     assert before == sorted(path.name for path in tmp_path.rglob("*"))
+
+
+def test_a_folder_of_runs_without_its_option_is_recognised(run, tmp_path):
+    (tmp_path / "mine").mkdir()
+    assert run("runs", "mine") == (2, "", "unexpected argument: mine. Did you mean --runs mine?\n")
 
 
 def test_a_users_own_file_is_loaded(run, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from grokscope.cli.listing import COMPONENTS, PARTS, column_meanings
 from grokscope.config import RunConfig
 from grokscope.describe import listed_terms, settings_of
 from grokscope.settings import flatten
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_alone_it_lists_every_entry_of_every_component(run):
@@ -42,6 +45,13 @@ def test_settings_under_a_name(run):
 def test_a_setting_that_is_a_name_lists_the_names(run):
     out = run("list", "settings", "loss")[1]
     assert out.startswith("loss  cross_entropy  ") and "One of cross_entropy, mse, stablemax." in out
+
+
+def test_a_choice_among_words_lists_those_that_its_meaning_does_not_name(run):
+    out = run("list", "settings", "constraint.attention")[1]
+    assert out.endswith("at uniform weights. One of learned, oracle, oracle-by-head, uniform.\n")
+    assert "One of query" not in run("list", "settings", "model.scope")[1]  # "query: …; causal: …; full: …"
+    assert "One of all, unordered, a>=b." in run("list", "tasks", "modular")[1]
 
 
 def test_no_entry_ends_in_mid_sentence(run):
@@ -79,6 +89,22 @@ def test_every_column_of_a_trained_run_is_explained(run, tiny, tmp_path):
     assert not [column for column in seen if not any(pattern.fullmatch(column) for pattern in patterns)]
 
 
+def test_every_column_of_stored_results_is_explained(run):
+    """All that the published results have, settings and the numbers that single experiments collect aside."""
+    import pyarrow.parquet as pq
+
+    from grokscope.experiments.collected import registered
+
+    listed = json.loads(run("list", "columns", "--json")[1])
+    patterns = [re.compile(re.sub(r"\{\w+\}", r"\\w+", name)) for name in listed[listing.RESULTS]]
+    assert all(listed[listing.RESULTS].values())
+    settings = {row["name"] for row in settings_of(RunConfig)}
+    found = {name for file in (ROOT / "results").glob("*/full/runs.parquet") for name in pq.read_schema(file).names}
+    own = {name for name in found if "." not in name and name not in settings and name not in registered}
+    assert len(own) > 40
+    assert not [name for name in own if not any(pattern.fullmatch(name) for pattern in patterns)]
+
+
 SMALL = {
     "task": {"p": 7, "distractors": 0, "train_fraction": 0.6},
     "model": {"kind": "embedding-mlp"},
@@ -90,6 +116,16 @@ SMALL = {
 def test_one_column(run):
     assert "structural divergence" in run("list", "columns", "D")[1]
     assert run("list", "columns", "t_grk")[::2] == (2, "t_grk: no such column. Did you mean t_grok?\n")
+
+
+@pytest.mark.parametrize(
+    "column, name",
+    [("attention_0", "attention_{j}"), ("entropy_head_1", "entropy_head_{i}"), ("norm_W_Q", "norm_{name}")],
+)
+def test_one_column_of_several_is_explained_by_the_name_for_all(run, column, name):
+    code, out, err = run("list", "columns", column)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1].split()[0] == name
 
 
 def test_terms_of_a_docstring():

@@ -67,6 +67,29 @@ def test_on_a_terminal_every_line_fits(run, runs, narrow, columns, capsys):
         assert "parity, muon, loss = stabl" in out
 
 
+@pytest.mark.parametrize(
+    "where, meant",
+    [
+        ("task=modulr", "no run has task = 'modulr'. Did you mean modular?"),
+        ("beta=0.7", "no run has beta = '0.7'. The nearest are 0.3, 0."),
+        ("name=guide", "no run has name = 'guide'. Did you mean guided?"),
+        ("tag=draft", "no run has tag = 'draft'. There are none."),
+    ],
+)
+def test_a_value_that_no_run_has_is_named_with_those_there_are(run, runs, where, meant):
+    assert run("runs", "--where", where) == (0, "", f"{meant}\n")
+    assert run("runs", "--where", where, "--json") == (0, "[]\n", f"{meant}\n")
+    for words in (["report"], ["tag", "--add", "new"]):
+        assert run(*words, "--where", where) == (2, "", f"--where: {meant}\n")
+    assert not Path("report.html").exists()
+
+
+def test_settings_that_no_run_has_together(run, runs):
+    both = ("--where", "task=parity", "--where", "name=guided")
+    assert run("runs", *both) == (0, "", "no runs\n")
+    assert run("report", *both) == (2, "", "--where: no run has all of these settings\n")
+
+
 def test_columns_sorting_and_csv(run, runs):
     out = run("runs", "--columns", "id, beta ,test_accuracy", "--sort", "-test", "--csv")[1]
     rows = list(csv.DictReader(io.StringIO(out)))

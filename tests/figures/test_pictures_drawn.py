@@ -161,6 +161,21 @@ def test_attention_stack_adds_up_and_names_positions(runs):
     assert areas[-1].get_paths()[0].vertices[:, 1].max() == pytest.approx(1)
 
 
+def test_the_legend_names_the_phases_that_are_shaded(make):
+    shaded = make(t_grok=None, phases=[("memorisation", 0, 50)])
+    other = make(t_grok=None, seed=1, phases=[("memorisation", 0, 50), ("plateau", 50, 1000)])
+    assert [name for name in legend(figures.accuracy_and_divergence([shaded, other])) if name[0].isdecimal()] == [
+        "1 memorisation"
+    ]
+
+
+def test_a_network_without_attention_has_no_panel_of_it(make):
+    without = make(arm="lstm")
+    without = replace(without, metrics=without.metrics.drop(columns=without.attention_columns()))
+    figure = figures.attention_mass([without, make(arm="transformer")])
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["transformer"]
+
+
 def test_attention_of_longer_test_sequences_counts_back_from_the_query(make):
     figure = figures.attention_mass([make(length=6)])
     assert len(figure.axes[0].collections) == 6

@@ -86,6 +86,8 @@ def test_the_shell_completes_commands_and_options(shell, monkeypatch, capsys):
         ("grokscope train --see", "2", "--seeds"),
         ("grokscope train --task par", "3", "parity"),
         ("grokscope reproduce si-fig1", "2", "si-fig10-parity"),
+        ("grokscope list pri", "2", "priors"),
+        ("grokscope runs --status gr", "3", "grokked"),
     ]:
         asked = {
             "_GROKSCOPE_COMPLETE": f"complete_{shell}",

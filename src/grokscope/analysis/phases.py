@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from .censored import unreached
-from .times import DEFAULT, Criterion, Metrics
+from .times import DEFAULT, Criterion, Metrics, require_columns
 
 FALL = 1 / 3
 RISE = 2.0
@@ -154,6 +154,7 @@ def find_phases(metrics: Metrics, criterion: Criterion = DEFAULT) -> Phases:
 
     criterion   decides t_mem and t_grok, and with them between which epochs a plateau is looked for
     """
+    require_columns(metrics)
     epoch = np.asarray(metrics["epoch"])
     if not len(epoch):
         raise ValueError("a run without evaluations has no phases")

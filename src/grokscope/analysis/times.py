@@ -164,10 +164,24 @@ TIMES = tuple(field.name for field in fields(Times))
 """Names of the times of a run."""
 
 
+NEEDED = ("epoch", "train_accuracy", "test_accuracy")
+"""Columns that times are found from."""
+
+
+def require_columns(metrics: Metrics) -> None:
+    """ConfigError if the table of a run lacks a column that times are found from."""
+    for name in NEEDED:
+        if name not in metrics:
+            raise ConfigError(
+                "metrics", f"the table of a run needs a column {name!r}. {nearest(name, map(str, metrics))}"
+            )
+
+
 def run_times(metrics: Metrics, criterion: Criterion = DEFAULT) -> Times:
     """Times of one run from its metric table."""
     import numpy as np
 
+    require_columns(metrics)
     epoch = np.asarray(metrics["epoch"])
     criteria = (criterion, replace(criterion, clock="first"), replace(criterion, threshold=RATIO_THRESHOLD))
     accuracies = (np.asarray(metrics[f"{split}_accuracy"], dtype=float) for split in ("train", "test"))

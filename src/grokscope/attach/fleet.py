@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import nn
 
-from ..config import with_seeds
+from ..config import require_config, with_seeds
 from ..errors import ConfigError
 from ..launch import local
 from ..limits import chosen_seeds
@@ -189,6 +189,7 @@ def train(
 
     Ctrl-C saves the runs and returns them with status "stopped"; the same call continues from there.
     """
+    config = require_config(config)
     if model is not None:
         config = replace(config, model=model_from(model, config.task.shape))
     if name is not None:

@@ -84,7 +84,7 @@ class LoggedRun:
             raise ConfigError("epoch", f"{shown(epoch)} is not an integer of at least 0")
         if self.rows and epoch <= self.rows[-1]["epoch"]:
             raise ConfigError("epoch", f"{epoch} is not above {self.rows[-1]['epoch']:.0f}, that of the row before")
-        numbers = {column: plain(value) for column, value in values.items()}
+        numbers = {column: _number(column, value) for column, value in values.items()}
         self._check(numbers)
         known = dict.fromkeys(EXPECTED, math.nan) | numbers
         own = {"epoch": epoch, "seconds": time.monotonic() - self._begin, **known}
@@ -121,3 +121,11 @@ class LoggedRun:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.close(error)
+
+
+def _number(column: str, value: Any) -> float:
+    try:
+        return plain(value)
+    except (TypeError, ValueError, RuntimeError):  # PyTorch's error for a tensor with several elements
+        what = shown(value) if isinstance(value, str) else type(value).__name__
+        raise ConfigError(column, f"{what} is neither a number nor a tensor or function that gives one") from None

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, shown
 
 if TYPE_CHECKING:
     from ..config import RunConfig
@@ -40,6 +40,8 @@ class Watch:
         self, configs: Sequence[RunConfig], bar: Bar | None, callbacks: Sequence[Callback], more: Progress | None = None
     ):
         """more   another display that is sent the same"""
+        if not isinstance(callbacks, (list, tuple)) or not all(map(callable, callbacks)):
+            raise ConfigError("callbacks", f"{shown(callbacks)} is not a list of functions")
         self.bar, self.callbacks, self.more = bar, list(callbacks), more
         self.runs, self.epochs = len(configs), sum(config.epochs for config in configs)
         self.at: dict[str, int] = {}

@@ -11,10 +11,11 @@ import sys
 import traceback
 from typing import NoReturn
 
-from ..errors import GrokscopeError, nearest
+from ..errors import GrokscopeError
 from ..loading import error_lines
 from .app import app
 from .front import COMMANDS, register
+from .usage import usage_line
 
 COMPLETE = "_GROKSCOPE_COMPLETE"
 """Set by the shell when it asks what can come next; the words of the command line are then in COMP_WORDS."""
@@ -49,7 +50,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             _complain(f"the output cannot be written ({error.strerror})", error)
             sys.exit(1)
         if hasattr(error, "format_message"):  # a usage error of the option parser
-            sys.exit(_complain(_usage(error.format_message()), error))
+            sys.exit(_complain(usage_line(error), error))
         if (lines := error_lines(error)) is None:
             raise
         sys.exit(_complain("\n".join(lines), error))
@@ -77,14 +78,3 @@ def _complain(message: str, error: Exception) -> int:
     else:
         print(message, file=sys.stderr)
     return 2
-
-
-def _usage(message: str) -> str:
-    """One line, with the nearest command where the command is unknown."""
-    message = " ".join(message.split())
-    if message.startswith("No such option: --load"):
-        return "--load: belongs before the command, as in grokscope --load FILE.py train"
-    if message.startswith("No such command"):
-        word = message.split("'")[1]
-        return f"no such command: {word}. {nearest(word, COMMANDS)}"
-    return message

@@ -11,6 +11,7 @@ import typer
 from ..errors import ConfigError, nearest, shown
 from ..limits import check_count
 from ..loading import USER_MODULE, load_file
+from .completion import complete_among
 from .front import Front
 
 app = typer.Typer(
@@ -44,7 +45,13 @@ Where = Annotated[
 ]
 STATUSES = ("running", "stopped", "failed", "done", "grokked", "diverged", "damaged")
 Status = Annotated[
-    str | None, typer.Option("--status", metavar="STATUS", help=f"Only runs with this status: {', '.join(STATUSES)}.")
+    str | None,
+    typer.Option(
+        "--status",
+        metavar="STATUS",
+        help=f"Only runs with this status: {', '.join(STATUSES)}.",
+        autocompletion=complete_among(STATUSES),
+    ),
 ]
 Seeds = Annotated[
     str, typer.Option("--seeds", metavar="N | A,B,C", help="Number of seeds (0 … N−1), or a list of seeds.")

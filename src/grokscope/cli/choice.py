@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from ..errors import StoreError
+from ..errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -55,10 +55,12 @@ def choose_runs(
     started   also runs that have no measurements yet
     """
     from ..store import list_runs
-    from .selection import select_runs
+    from .selection import select_runs, unmatched
 
     found = [run for name in names for run in _named(folder, name)] if names else list_runs(folder)
     chosen = {run.id: run for run in select_runs(found, where or {}, keep_damaged=True)}
+    if where and not chosen:
+        raise ConfigError("--where", unmatched(found, where) or "no run has all of these settings")
     problems = {run.id: run.problem for run in chosen.values() if run.problem}
     # Without a name asked for, a run that was only just started is passed over.
     runs = [run for run in chosen.values() if not run.problem and (names or started or run.summary)]

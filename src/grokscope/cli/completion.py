@@ -6,7 +6,7 @@ The names are read from the source, where each is given as text: importing what 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -26,6 +26,15 @@ def complete(what: str) -> Callable[[str], list[str]]:
 
     def begun(incomplete: str) -> list[str]:
         return [name for name in names_of(what) if name.startswith(incomplete)]
+
+    return begun
+
+
+def complete_among(words: Iterable[str]) -> Callable[[str], list[str]]:
+    """The same for words that are known."""
+
+    def begun(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
 
     return begun
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 import shutil
 import sys
 import textwrap
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, nearest
+from ..errors import ConfigError, nearest, nearest_setting
 from .app import Json, app
+from .completion import complete_among
 from .printing import to_json
 
 COMPONENTS = {
@@ -45,6 +49,7 @@ PARTS = {
 """Parts of the transformer: their registry in `models.parts`, and the setting that chooses one."""
 
 SETTINGS, COLUMNS = "settings", "columns"
+CHOICES = (*COMPONENTS, *PARTS, SETTINGS, COLUMNS)
 ROW_COLUMNS = {
     "run": "Id of the run.",
     "name": "Name that the user gave it; there only if any run has one.",
@@ -54,6 +59,9 @@ ROW_COLUMNS = {
     "seconds_per_step": "Seconds per optimizer step since the last evaluation.",
 }
 """Columns of the table of evaluations that no measure makes."""
+
+RESULTS = "grokscope.analysis.run_times, runs.parquet of results (one row per run)"
+"""Title of the columns of an experiment's results."""
 
 Rows = list[tuple[str, str, str]]
 """Name, default and meaning."""
@@ -68,6 +76,7 @@ def list_(
             help="settings, columns; tasks, models, priors, optimizers, filters, losses, tickets, interventions, measures, probes, "
             "figures, predictors; a part of the transformer: attentions, positions, norms, mlps, readouts; or of a search: "
             "supports, proposals, schedules, rivals; of a race: accelerators, tracks. Without it, everything is listed.",
+            autocompletion=complete_among(CHOICES),
         ),
     ] = None,
     name: Annotated[
@@ -104,8 +113,7 @@ def _registry(component: str) -> tuple[Any, str]:
     if component in COMPONENTS:
         registry = getattr(importlib.import_module(f"grokscope.{COMPONENTS[component]}"), component)
         return registry, f"search.{registry.field}" if "searching" in COMPONENTS[component] else registry.field
-    choices = [*COMPONENTS, *PARTS, SETTINGS, COLUMNS]
-    raise ConfigError("list", f"unknown component {component!r}. {nearest(component, choices)}")
+    raise ConfigError("list", f"unknown component {component!r}. {nearest(component, CHOICES)}")
 
 
 def _component(component: str, name: str | None, as_json: bool) -> None:
@@ -155,8 +163,7 @@ def _settings(begins: str | None, as_json: bool) -> None:
 
     rows = [own for own in settings_of(RunConfig) if begins is None or _is_under(own["name"], begins)]
     if not rows:
-        names = {part for own in settings_of(RunConfig) for part in (own["name"], own["name"].split(".")[0])}
-        raise ConfigError(begins or "", f"no such setting. {nearest(begins or '', names)}")
+        raise ConfigError(begins or "", f"no such setting. {nearest_setting(begins or '', RunConfig.names())}")
     if as_json:
         print(to_json(rows))
         return
@@ -182,12 +189,25 @@ def column_meanings() -> dict[str, dict[str, str]]:
     }
 
 
+def columns_of_results() -> dict[str, str]:
+    """The columns of the table of runs that an experiment stores, with their meanings; those of `run_times` among them."""
+    from ..analysis.times import Times
+    from ..describe import field_docs, listed_terms
+    from ..experiments import collect
+
+    docs = field_docs(Times) | {"tau_grok": inspect.getdoc(Times.tau_grok) or ""}
+    for source in (collect, collect.measured, collect.priced, collect.counted):
+        docs |= listed_terms(source)
+    return docs
+
+
 def _columns(name: str | None, as_json: bool) -> None:
-    tables = column_meanings()
+    every = {**column_meanings(), RESULTS: columns_of_results()}
+    tables = every
     if name is not None:
-        tables = {table: {name: own[name]} for table, own in tables.items() if name in own}
+        tables = {table: found for table, own in tables.items() if (found := _meant(name, own))}
         if not tables:
-            known = {column for own in column_meanings().values() for column in own}
+            known = {column for own in every.values() for column in own}
             raise ConfigError(name, f"no such column. {nearest(name, known)}")
     if as_json:
         print(to_json(tables))
@@ -195,6 +215,15 @@ def _columns(name: str | None, as_json: bool) -> None:
     for table, columns in tables.items():
         print(_bold(table))
         _print_rows([(column, "", meaning) for column, meaning in columns.items()], "    ")
+
+
+def _meant(name: str, columns: Mapping[str, str]) -> dict[str, str]:
+    """The column of that name, or the one that stands for it: attention_{j} for attention_0."""
+    for column, meaning in columns.items():
+        parts = re.split(r"\{\w+\}", column)
+        if name == column or re.fullmatch(r"\w+".join(map(re.escape, parts)), name):
+            return {column: meaning}
+    return {}
 
 
 def _shown(default: Any) -> str:

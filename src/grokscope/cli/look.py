@@ -18,7 +18,7 @@ from .app import Json, Runs, Status, Where, app, check_status, parse_sets
 from .choice import EPILOG, choose_runs, progress_bar
 from .printing import to_json
 from .run_table import as_objects, check_one_format, table_of_runs
-from .selection import select_runs
+from .selection import select_runs, unmatched
 
 if TYPE_CHECKING:
     from ..analysis import Criterion
@@ -91,11 +91,15 @@ def runs(
     wanted = parse_sets(where, "--where")
     chosen = [name.strip() for name in (columns or "").split(",") if name.strip()]
     with no_collection():
-        found = select_runs(list_runs(folder), wanted, keep_damaged=True)
+        every = list_runs(folder)
+        found = select_runs(every, wanted, keep_damaged=True)
+        why_none = "" if found else unmatched(every, wanted)
         found = [run for run in found if status in (None, run.status)]
+        if why_none:
+            print(why_none, file=sys.stderr)
         if as_json:
             print(to_json(as_objects(found, criterion)))
-        else:
+        elif not why_none:
             table_of_runs(found, criterion, columns=chosen, sort=sort, as_csv=as_csv)
 
 
@@ -139,8 +143,10 @@ def show(
     for sentence in phases:
         print(f"  {sentence}")
     print("\nsettings")
-    for name, value in flatten(info.config).items():
-        print(f"  {name:<22} {value}")
+    settings = flatten(info.config)
+    width = max(map(len, settings), default=0)
+    for name, value in settings.items():
+        print(f"  {name:<{width}} {value}".rstrip())
     print("\nlast measurements")
     for name, value in last.items():
         print(f"  {name:<22} {value:.6g}")

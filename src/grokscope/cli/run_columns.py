@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..conditions import resolve, short_keys, shown_value
-from ..errors import ConfigError, StoreError, nearest
+from ..errors import ConfigError, StoreError, nearest_setting
 from ..scores import shown_score
 from ..settings import flatten
 from ..tasks import score_name
@@ -61,7 +61,7 @@ class RunColumns:
         except ConfigError as error:
             if "ambiguous" in error.problem:
                 raise ConfigError(option, f"{name} {error.problem}") from None
-            hint = nearest(name, [*RUN_COLUMNS, *self.settings])
+            hint = nearest_setting(name, [*RUN_COLUMNS, *self.settings])
             hint = hint if hint.startswith("Did you mean") else "See grokscope list columns, or a setting of the runs."
             raise ConfigError(option, f"no column is called {name!r}. {hint}") from None
 

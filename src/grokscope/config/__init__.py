@@ -5,7 +5,7 @@ from ..garbage import imports
 with imports():  # PyTorch comes with it
     from .combine import combine
     from .merge import merge, nested
-    from .run import COMPONENTS, SCHEMA, RunConfig
+    from .run import COMPONENTS, SCHEMA, RunConfig, require_config
     from .seeded import with_seeds
     from .stored import read_stored, read_stored_if_possible, readable_settings
     from .watch import Log, Stop
@@ -22,5 +22,6 @@ __all__ = [
     "read_stored",
     "read_stored_if_possible",
     "readable_settings",
+    "require_config",
     "with_seeds",
 ]

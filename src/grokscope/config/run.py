@@ -274,3 +274,13 @@ class RunConfig(Settings):
 
 COMPONENTS = {name: held.registry for name, held in RunConfig.component_fields().items() if held.registry is not None}
 """The registries of what a run is made of, by field."""
+
+
+def require_config(value: Any) -> RunConfig:
+    """The value itself; ConfigError if it is something else, such as the name of a file or a dict of settings."""
+    if not isinstance(value, RunConfig):
+        what = f"the class {value.__name__}" if isinstance(value, type) else shown(value)
+        raise ConfigError(
+            "config", f'{what} is not a RunConfig; RunConfig(task="parity") and RunConfig.from_toml(FILE) make one'
+        )
+    return value

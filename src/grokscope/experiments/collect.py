@@ -2,6 +2,16 @@
 
 Times and phases are found at full resolution, by the criterion that `about.json` names. Results without that entry are
 older: their times are those of the first touch.
+
+Columns of the table of runs besides settings and those of `measured`:
+
+run            id of the run
+arm            name of its arm
+status         grokked, done, diverged …
+seconds        seconds of training
+steps          optimizer steps taken
+step_seconds   the run's share of the seconds that its fleet spent on steps
+epochs_before  epochs trained elsewhere before it could start: its teacher's, and those that its ticket took to find
 """
 
 from __future__ import annotations
@@ -106,17 +116,47 @@ def training_totals(runs: pd.DataFrame) -> dict[str, Any]:
 
 
 def priced(runs: pd.DataFrame, seconds_per_epoch: Mapping[str, float]) -> pd.DataFrame:
-    """The table with the seconds per epoch of a run that has the device to itself, by arm."""
+    """The table with a further column.
+
+    seconds_per_epoch  seconds per epoch of a run that has the device to itself; of experiments that time their arms
+    """
     return runs.assign(seconds_per_epoch=runs["arm"].map(seconds_per_epoch))
 
 
 def counted(runs: pd.DataFrame, flops_per_epoch: Mapping[str, float]) -> pd.DataFrame:
-    """The table with the floating-point operations of an epoch's matrix products, by arm."""
+    """The table with a further column.
+
+    flops_per_epoch  floating-point operations of an epoch's matrix products; of experiments that count them
+    """
     return runs.assign(flops_per_epoch=runs["arm"].map(flops_per_epoch))
 
 
 def measured(metrics: pd.DataFrame, criterion: Criterion = DEFAULT, thresholds: Sequence[float] = ()) -> dict[str, Any]:
-    """What is known of a run at full resolution."""
+    """What is known of a run at full resolution: the times of `run_times` and
+
+    epoch                last epoch
+    t_first_{p}          first epoch with a test accuracy of p %
+    t_held_{p}           first epoch from which it is held for the window
+    t_stable_{p}         first epoch from which it is never lost again, in a run trained for at least as long after t_first_{p}
+    t_mem_first_{p}      as t_first_{p}, of train accuracy
+    t_mem_held_{p}       as t_held_{p}, of train accuracy
+    t_mem_stable_{p}     as t_stable_{p}, of train accuracy
+    t_c                  end of the plateau: the gradient on attention is back
+    gradient_fall        lowest gradient on attention after t_mem, as a fraction of its peak before
+    gradient_rise        largest rise of that gradient after t_mem, peak over valley
+    loss_bump            largest train loss from its minimum on the plateau up to t_grok, over that minimum
+    test_accuracy        test accuracy at the last evaluation
+    best_test_accuracy   highest test accuracy
+    train_accuracy       train accuracy at the last evaluation
+    mlp_norm_mem         norm of the MLP at t_mem
+    mlp_norm_grok        norm of the MLP at t_grok
+    D_start              D at the first evaluation
+    D_mem                D at t_mem
+    D_end                D at the last evaluation
+    t_fall               first epoch at which D has fallen to 1/e of its first value
+    mass_worst_end       least attention on an informative token in the worst example, at the last evaluation
+    bound_ratio          largest ratio of the attention gradient to its bound
+    """
     times, phases = run_times(metrics, criterion), find_phases(metrics, criterion)
     last = metrics.iloc[-1]
     return {

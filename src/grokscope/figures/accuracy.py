@@ -39,7 +39,8 @@ def accuracy_and_divergence(runs: Sequence[RunCurves]) -> Figure:
     """One column per arm: train and test accuracy above, D below, with the phases of the arm's middle run as bands."""
     need(runs, "test_accuracy")
     arms = by_arm(runs)
-    names, colours = phase_names(runs), arm_colours(list(arms))
+    # the phases that are shaded, which other seeds of an arm may have more of
+    names, colours = phase_names([middle(members) for members in arms.values()]), arm_colours(list(arms))
     divergence, score = recorded(runs, "D"), score_of(runs)
     figure, axes = panels(runs, {_fraction(score): 1.55} | ({D_LABEL: 1.15} if divergence else {}))
     axes[0, 0].set_ylim(*FRACTIONS)

@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from .data import RunCurves, Values, by_arm, middle, need, together
+from .data import RunCurves, Values, by_arm, middle, need, recorded, together
 from .panels import legend, panels, subtitle
 from .phases import mark_time, time_entries
 from .registry import figures
@@ -35,6 +35,7 @@ Layer = tuple[str, str, int]
 def attention_mass(runs: Sequence[RunCurves]) -> Figure:
     """One panel per arm: mean mass on each position as a stack that adds up to 1, the informative ones at the bottom."""
     need(runs, "attention_0")
+    runs = [run for run in runs if recorded([run], "attention_0")]  # a network without attention has no panel
     arms = by_arm(runs)
     figure, axes = panels(runs, {"attention mass (fraction)": 1.7})
     axes[0, 0].set_ylim(0, 1)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from ..config import RunConfig, combine
+from ..config import RunConfig, combine, require_config
 from ..config.references import in_stages, origins
 from ..errors import ConfigError, StoreError
 from ..fleet import Progress, TrainingStats
@@ -60,12 +60,14 @@ def train_all(
     Runs that others of `configs` refer to, as teacher or by their ticket, are trained first. On a cluster, Ctrl-C ends the call and
     leaves the tasks to it; the same call then waits for them.
     """
+    if isinstance(configs, RunConfig):
+        raise ConfigError("configs", "is one RunConfig; give a list of them, or use grokscope.train")
     given = dict(options or {})
     place = on if isinstance(on, Executor) else parse_place(on, given)
     if given:
         raise ConfigError(next(iter(given)), f"is not a setting of --on {place.kind}")
     tracked = tuple(track) if isinstance(track, (list, tuple)) else (track,)
-    wanted = combine(with_precision(config.check(), place, device) for config in configs)
+    wanted = combine(with_precision(require_config(config).check(), place, device) for config in configs)
     if not wanted:
         raise ConfigError("seeds", "no runs requested")
     if place.in_process(device):
