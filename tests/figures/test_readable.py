@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from grokscope import figures
 from grokscope.experiments.base import all_experiments
@@ -72,6 +73,22 @@ def test_a_divergence_that_ends_at_zero_is_told(make):
     figure = figures.accuracy_and_divergence(runs)
     said = [" ".join(text.get_text() for text in ax.texts if "D = 0" in text.get_text()) for ax in figure.axes]
     assert [words.replace("\n", " ") for words in said if words] == ["then D = 0", "D = 0 throughout"]
+
+
+def test_a_long_line_below_a_title_leaves_the_panels_their_width(make):
+    """`0 of 20 grokked by epoch 1,000, 20 diverged` in one line would make all panels narrower."""
+    others = [make(arm, seed=seed) for arm in ("no prior", "oracle") for seed in range(20)]
+    widths = []
+    for how in ({}, {"t_grok": None, "status": "diverged"}):
+        figure = figures.accuracy_and_divergence([*others, *(make("SGD", seed=seed, **how) for seed in range(20))])
+        figure.draw_without_rendering()
+        last = next(ax for ax in figure.axes if ax.get_title(loc="left") == "SGD")
+        widths.append(last.get_position().width)
+    assert widths[1] == pytest.approx(widths[0], rel=0.03)
+    (said,) = [text for text in last.texts if "diverged" in text.get_text()]
+    assert said.get_text().replace("\n", " ") == "0 of 20 grokked by epoch 1,000, 20 diverged"
+    (title,) = [text for text in last.findobj(Text) if text.get_text() == "SGD"]
+    assert title.get_window_extent().y0 >= said.get_window_extent().y1 - 1
 
 
 def test_names_at_the_ends_stand_where_the_lines_end():

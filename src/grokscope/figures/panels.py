@@ -27,6 +27,8 @@ MOST_LINES = 40
 """Seeds of an arm that are drawn as lines of their own; of more only the median and the band are drawn."""
 MANY_PANELS = 3
 """Arms from which on a figure with a panel for each has no ticks between its labels."""
+TITLE_PAD = 19
+"""Points between a panel and its title, with room for a line between them."""
 HANDLE = 0.45
 """Width of a legend entry without its letters, in inches."""
 
@@ -57,7 +59,7 @@ def panels(
             )  # empty labels would still be measured by the layout
             ax.tick_params(axis="y", which="minor", labelleft=column == 0)
             ax.set_ylabel(label if column == 0 else "")
-        axes[0, arm].set_title(wrapped(name, 30), pad=19)
+        axes[0, arm].set_title(wrapped(name, 30), pad=TITLE_PAD)
         axes[-1, arm].set_xlabel("epoch")
     log_epochs(axes[0, 0], *all_epochs(runs))
     if len(arms) > MANY_PANELS:  # ticks between the labels take most of the time of a figure with many panels
@@ -66,8 +68,15 @@ def panels(
 
 
 def subtitle(ax: Axes, text: str) -> None:
-    """A small line between the title of a panel (made by `panels`) and the panel."""
-    ax.annotate(text, (0, 1), (0, 9), xycoords="axes fraction", textcoords="offset points", size=SMALL, va="bottom")
+    """A small line between the title of a panel (made by `panels`) and the panel; two where one is wider than the panel, since
+    every panel would be made narrower for it.
+    """
+    figure, place = ax.get_figure(root=True), ax.get_subplotspec()
+    width = figure.get_figwidth() / place.get_gridspec().ncols if figure and place else PAGE_WIDTH
+    lines = "\n".join(wrapped(line, int((width - 0.25) / LETTER)) for line in text.splitlines())
+    if more := lines.count("\n") - text.count("\n"):
+        ax.set_title(ax.get_title(loc="left"), pad=TITLE_PAD + 1.5 * SMALL * more)
+    ax.annotate(lines, (0, 1), (0, 9), xycoords="axes fraction", textcoords="offset points", size=SMALL, va="bottom")
 
 
 def log_epochs(ax: Axes, first: float, last: float) -> None:
