@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -168,8 +169,8 @@ def legend(figure: Figure, entries: Sequence[tuple[Any, str]], note: str = "") -
     """
     handles, labels = zip(*entries, strict=True)
     labels = tuple(wrapped(label, 48) for label in labels)
-    lines = next(lines for lines in range(1, len(labels) + 1) if _fits(labels, lines, figure.get_figwidth()))
-    columns = [labels[first : first + lines] for first in range(0, len(labels), lines)]
+    every = (_columns(labels, lines) for lines in range(1, len(labels) + 1))
+    columns = next(columns for columns in every if _fits(columns, figure.get_figwidth()))
     height = max(map(_legend_height, columns)) + (1.6 * SMALL / 72 if note else 0)
     figure.set_figheight(figure.get_figheight() + max(0.0, height - _legend_height(["", ""])))
     handler = {tuple: HandlerTuple(ndivide=None, pad=0)}
@@ -189,9 +190,15 @@ def legend_beside(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
     figure.legend(handles, labels, loc="outside right upper")
 
 
-def _fits(labels: Sequence[str], lines: int, width: float) -> bool:
-    """Whether a legend with this many lines fits the width of the figure; a single column always does."""
-    columns = [labels[first : first + lines] for first in range(0, len(labels), lines)]
+def _columns(labels: Sequence[str], lines: int) -> list[list[str]]:
+    """The columns of a legend with this many lines, as matplotlib divides them: none is longer than another by more than one."""
+    short, longer = divmod(len(labels), count := math.ceil(len(labels) / lines))
+    ends = [short * n + min(n, longer) for n in range(count + 1)]
+    return [list(labels[first:last]) for first, last in pairwise(ends)]
+
+
+def _fits(columns: Sequence[Sequence[str]], width: float) -> bool:
+    """Whether a legend with these columns fits the width of the figure; a single column always does."""
     widest = [max(len(line) for label in column for line in label.splitlines()) for column in columns]
     return len(columns) == 1 or sum(LETTER * letters + HANDLE for letters in widest) <= width
 
