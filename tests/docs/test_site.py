@@ -113,6 +113,40 @@ def test_every_page_is_there_with_a_title_and_can_be_found(site):
     assert (site / "search" / "search_index.js").exists()  # the same for browsers without a server
 
 
+def test_every_control_has_a_name(site):
+    """The theme leaves the buttons unnamed that unfold a part of the navigation with a page of its own."""
+    text = (site / "concepts" / "times.html").read_text(encoding="utf-8")
+    labels = re.findall(r'<label class="md-nav__link ([^>]*)tabindex[^>]*>(.*?)</label>', text, re.DOTALL)
+    assert labels
+    assert [one for one, inside in labels if "aria-label" not in one and not re.sub(r"<[^>]+>|\s", "", inside)] == []
+    assert re.search(r'<label [^>]*for="__nav_3"[^>]* aria-label="Concepts"', text)
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed: make chromium")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_links_and_tabs_stand_out_from_what_is_behind_them(site, scheme):
+    """By WCAG 2, 4.5 to 1 at the least."""
+    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+
+    def luminance(colour):
+        linear = [c / 12.92 if c <= 0.04 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in colour)]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    with sync.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_context(offline=True, color_scheme=scheme).new_page()
+        page.goto(f"file://{site}/index.html")
+        look = "one => { const s = getComputedStyle(one); return [s.color, s.backgroundColor, s.opacity]; }"
+        for text, behind in (("article p a", "body"), (".md-tabs__link >> nth=1", ".md-tabs")):
+            colour, _, opacity = page.locator(text).first.evaluate(look)
+            _, paper, _ = page.locator(behind).first.evaluate(look)
+            front, back = ([float(part) for part in re.findall(r"[\d.]+", own)[:3]] for own in (colour, paper))
+            mixed = [float(opacity) * a + (1 - float(opacity)) * b for a, b in zip(front, back, strict=True)]
+            high, low = sorted(map(luminance, (mixed, back)), reverse=True)
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (text, colour, paper, opacity)
+        browser.close()
+
+
 def test_formulas_are_typeset(site):
     text = (site / "equations.html").read_text(encoding="utf-8")
     assert text.count('<math display="block">') > 70

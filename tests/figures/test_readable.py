@@ -11,13 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from grokscope import figures
 from grokscope.experiments.base import all_experiments
 from grokscope.experiments.drawing import drawn_pictures
 from grokscope.figures.curves import END, OTHER_ARMS
 from grokscope.figures.data import FRACTIONS
+from grokscope.figures.movie import _draw_accuracy
+from grokscope.figures.panels import legend
 from grokscope.figures.registry import summary
+from grokscope.figures.style import our_style
 from grokscope.papers.grokking_tickets.figures.structure import ORDER, _along
 from grokscope.report.charts import chart_of
 from grokscope.store.results import Results, load_results
@@ -72,6 +76,47 @@ def test_a_divergence_that_ends_at_zero_is_told(make):
     figure = figures.accuracy_and_divergence(runs)
     said = [" ".join(text.get_text() for text in ax.texts if "D = 0" in text.get_text()) for ax in figure.axes]
     assert [words.replace("\n", " ") for words in said if words] == ["then D = 0", "D = 0 throughout"]
+
+
+def test_a_long_line_below_a_title_leaves_the_panels_their_width(make):
+    """`0 of 20 grokked by epoch 1,000, 20 diverged` in one line would make all panels narrower."""
+    others = [make(arm, seed=seed) for arm in ("no prior", "oracle") for seed in range(20)]
+    widths = []
+    for how in ({}, {"t_grok": None, "status": "diverged"}):
+        figure = figures.accuracy_and_divergence([*others, *(make("SGD", seed=seed, **how) for seed in range(20))])
+        figure.draw_without_rendering()
+        last = next(ax for ax in figure.axes if ax.get_title(loc="left") == "SGD")
+        widths.append(last.get_position().width)
+    assert widths[1] == pytest.approx(widths[0], rel=0.03)
+    (said,) = [text for text in last.texts if "diverged" in text.get_text()]
+    assert said.get_text().replace("\n", " ") == "0 of 20 grokked by epoch 1,000, 20 diverged"
+    (title,) = [text for text in last.findobj(Text) if text.get_text() == "SGD"]
+    assert title.get_window_extent().y0 >= said.get_window_extent().y1 - 1
+
+
+def test_a_legend_of_uneven_columns_stays_within_the_figure():
+    """matplotlib makes two columns of five entries three and two long, however many a column was meant to hold."""
+    with our_style():
+        figure = Figure(figsize=(3.4, 3))
+        ax = figure.add_subplot()
+        names = ("entropy", "as trained", "every MLP input has the mean norm", "every MLP input has norm 1", "grokking")
+        legend(figure, [(ax.plot([0, 1])[0], name) for name in names])
+        figure.draw_without_rendering()
+    (drawn,) = figure.legends
+    box = drawn.get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
+
+
+def test_names_in_a_movie_stand_between_the_curves_or_in_a_legend(make):
+    """A ticket has no plateau: its curves are close together, and names there would lie on them."""
+    ticket = replace(make(), t_mem=400)
+    ticket = replace(ticket, metrics=ticket.metrics.assign(test_accuracy=ticket.metrics["train_accuracy"]))
+    for run, inside in ((make(), ["training", "test"]), (ticket, [])):
+        ax = Figure().add_subplot()
+        _draw_accuracy(ax, run, 1000)
+        beside = [text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else []
+        assert [text.get_text() for text in ax.texts] == inside
+        assert inside + beside == ["training", "test"]
 
 
 def test_names_at_the_ends_stand_where_the_lines_end():

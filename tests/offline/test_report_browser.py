@@ -138,6 +138,19 @@ def test_contents_lead_to_sections_and_pictures(visit, report):
     assert all(page.evaluate("id => !!document.getElementById(id)", link) for link in links)
 
 
+def test_the_contents_mark_where_the_reader_is_after_a_jump_too(visit, report):
+    page = visit(report)
+    here = page.locator("nav a[aria-current]")
+    page.keyboard.press("End")
+    expect(here).to_have_text(["Do it again"])
+    page.get_by_role("navigation", name="Contents").get_by_role("link", name="Pictures").click()
+    expect(here).to_have_text(["Pictures"])
+    page.keyboard.press("Home")
+    expect(page.get_by_role("navigation", name="Contents").get_by_role("link", name="Pictures")).not_to_have_attribute(
+        "aria-current", "location"
+    )
+
+
 def test_a_still_picture_is_enlarged(visit, report):
     page = visit(report)
     page.get_by_role("button", name="Enlarge Grokking times").click()

@@ -68,8 +68,12 @@ def test_style_sheets_reach_the_colour_of_hollow_marks():
 
 
 def test_outlined_letters_are_kept(figure):
-    root = ET.fromstring(slim(to_svg(figure), "p2"))
+    """In their size: the scale of an outline is 1/64, and that of a word its size in points by 100."""
+    drawn = to_svg(figure)
+    root = ET.fromstring(slim(drawn, "p2"))
     assert len(list(root.iter("use"))) > 10
+    scales = [set(re.findall(r"scale\([^)]*\)", text)) for text in (drawn, ET.tostring(root, encoding="unicode"))]
+    assert "scale(0.015625)" in scales[0] and scales[0] == scales[1]
 
 
 def test_paths_are_relative_and_end_where_they_did():

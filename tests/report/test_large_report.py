@@ -18,7 +18,7 @@ from grokscope.report import arms as report_arms
 from grokscope.report import runs as report_runs
 from grokscope.report.arms import ArmTable, drawn_arms, left_out, reference_arm, statistics, table_of_arms
 from grokscope.report.runs import build_page
-from grokscope.report.settings import read_settings, settings_table
+from grokscope.report.settings import read_settings, settings_table, versions
 from grokscope.store import list_runs
 
 LARGEST = 2_000_000
@@ -213,3 +213,8 @@ def test_names_of_arms_are_short_and_the_settings_are_in_a_table(many: Path) -> 
 def test_a_p_value_is_never_zero():
     assert report_arms._p(0.0) == "p < 1e-300"
     assert report_arms._p(0.0421) == "p = 0.0421"
+
+
+def test_versions_that_say_nothing_are_left_out():
+    manifest = {"numerics": {"blas": "mkl", "mkl_instructions": ""}, "git": None, "measures": ["fit", "norms"]}
+    assert versions(manifest) == [("numerics.blas", "mkl"), ("measures", "fit, norms")]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
 from tools.site import markdown, pages
+
+UNNAMED = re.compile(r'(<label class="md-nav__link [^>]*id="(__nav_\w+)_label")(?=[^>]*tabindex)')
+"""The button of the theme that unfolds a part of the navigation whose name is a link beside it, and so has no text of its own."""
 
 
 def on_config(config: Any, **_: Any) -> Any:
@@ -32,6 +36,16 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 def on_page_markdown(text: str, page: Any, **_: Any) -> str:
     return markdown.typeset(_relinked(text, page.file.src_uri)[0])
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name what screen readers would find without a name, after the title of the part that it unfolds."""
+
+    def named(found: re.Match[str]) -> str:
+        title = re.search(rf'<label class="md-nav__title" for="{found[2]}">\s*<span[^>]*></span>([^<]*)', output)
+        return found[0] if title is None else f'{found[1]} aria-label="{title[1].strip()}"'
+
+    return UNNAMED.sub(named, output)
 
 
 def _relinked(text: str, page: str) -> tuple[str, set[str]]:

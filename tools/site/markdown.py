@@ -28,9 +28,11 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Text of a docstring within a line of Markdown or a cell of a table: a star is a star, as in α*, and code stays code."""
-    escaped = outside_code(" ".join(text.split()), lambda part: re.sub(r"([*_])", r"\\\1", part).replace("<", "&lt;"))
-    return escaped.replace("|", "\\|")
+    """Text of a docstring within a line of Markdown or a cell of a table: a star is a star, as in α*, and code stays code.
+
+    A bar within code ends no cell, and a backslash before it would be shown.
+    """
+    return outside_code(" ".join(text.split()), lambda part: re.sub(r"([*_|])", r"\\\1", part).replace("<", "&lt;"))
 
 
 def typeset(text: str) -> str:

@@ -91,17 +91,23 @@ def _paid(run: RunInfo, metrics: pd.DataFrame) -> dict[str, float]:
     return {"steps": int(steps.sum()), "step_seconds": float((steps * own["seconds_per_step"]).sum())}
 
 
-def origin_epochs(run: RunInfo, by_id: Mapping[str, RunInfo]) -> int:
-    """Epochs that were trained elsewhere before this run could start: its teacher's, and those that its ticket took to find."""
+def origin_epochs(run: RunInfo, by_id: Mapping[str, RunInfo]) -> int | None:
+    """Epochs that were trained elsewhere before this run could start: its teacher's, and those that its ticket took to find.
+
+    None where one of these runs is not in `by_id`: a picture may be of a ticket alone.
+    """
     config = read_stored(run.config, run.id)
     spent = 0
     # the epochs before a branch are counted in its own
-    for origin in (by_id[id] for id in origins(config) - {config.branch.run}):
+    for origin in map(by_id.get, origins(config) - {config.branch.run}):
+        before = None if origin is None else origin_epochs(origin, by_id)
+        if origin is None or before is None:
+            return None
         own = origin.epoch
         if isinstance(config.ticket, FromRun) and config.ticket.run == origin.id and config.ticket.epoch != "last":
             epoch = config.ticket.epoch
             own = epoch if isinstance(epoch, int) else getattr(times_of(origin), epoch)
-        spent += own + origin_epochs(origin, by_id)
+        spent += own + before
     return spent
 
 

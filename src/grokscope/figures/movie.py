@@ -35,6 +35,8 @@ SLOWEST = 0.3
 DOTS = 150
 """Dots per inch."""
 DISTRACTOR = "#BDBDBD"
+APART = 0.3
+"""Difference of the accuracies on the plateau from which the names of the curves fit between them."""
 
 
 def frames(
@@ -85,6 +87,7 @@ def _draw_accuracy(ax: Axes, run: RunCurves, epoch: int) -> None:
     first, last = all_epochs([run])
     log_epochs(ax, first, last)
     plateau = math.sqrt((run.t_mem or first) * (run.t_grok or last))
+    heights = {}
     for column, colour, dashes, name in (
         ("train_accuracy", TRAIN_COLOUR, TRAIN_DASHES, "training"),
         ("test_accuracy", TEST_COLOUR, "-", "test"),
@@ -92,11 +95,13 @@ def _draw_accuracy(ax: Axes, run: RunCurves, epoch: int) -> None:
         epochs, values = run.series(column)
         ax.plot(epochs, values, color=colour, ls=dashes, lw=0.8, alpha=0.25)
         past = epochs <= max(epoch, 1)
-        ax.plot(epochs[past], values[past], color=colour, ls=dashes, lw=1.6)
-        # on the plateau the curves are far apart: training has ended its rise, test has not begun it
-        above = name == "test"
-        height = float(np.interp(plateau, epochs, np.nan_to_num(values))) + (0.03 if above else -0.03)
-        ax.text(plateau, height, name, color=colour, size=SMALL, ha="center", va="bottom" if above else "top")
+        ax.plot(epochs[past], values[past], color=colour, ls=dashes, lw=1.6, label=name)
+        heights[name] = float(np.interp(plateau, epochs, np.nan_to_num(values)))
+    if heights["training"] - heights["test"] >= APART:
+        ax.text(plateau, heights["training"] - 0.03, "training", color=TRAIN_COLOUR, size=SMALL, ha="center", va="top")
+        ax.text(plateau, heights["test"] + 0.03, "test", color=TEST_COLOUR, size=SMALL, ha="center", va="bottom")
+    else:  # without a plateau, as in a ticket, names at the curves would lie on them and on each other
+        ax.legend(loc="upper left", fontsize=SMALL, frameon=False)
     ax.axvline(max(epoch, 1), color="black", lw=0.7)
     ax.set_ylim(-0.02, 1.03)
     ax.set(xlabel="epoch", ylabel="accuracy (fraction)" if run.score == "accuracy" else run.score)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ MOST_LINES = 40
 """Seeds of an arm that are drawn as lines of their own; of more only the median and the band are drawn."""
 MANY_PANELS = 3
 """Arms from which on a figure with a panel for each has no ticks between its labels."""
+TITLE_PAD = 19
+"""Points between a panel and its title, with room for a line between them."""
 HANDLE = 0.45
 """Width of a legend entry without its letters, in inches."""
 
@@ -57,7 +60,7 @@ def panels(
             )  # empty labels would still be measured by the layout
             ax.tick_params(axis="y", which="minor", labelleft=column == 0)
             ax.set_ylabel(label if column == 0 else "")
-        axes[0, arm].set_title(wrapped(name, 30), pad=19)
+        axes[0, arm].set_title(wrapped(name, 30), pad=TITLE_PAD)
         axes[-1, arm].set_xlabel("epoch")
     log_epochs(axes[0, 0], *all_epochs(runs))
     if len(arms) > MANY_PANELS:  # ticks between the labels take most of the time of a figure with many panels
@@ -66,8 +69,15 @@ def panels(
 
 
 def subtitle(ax: Axes, text: str) -> None:
-    """A small line between the title of a panel (made by `panels`) and the panel."""
-    ax.annotate(text, (0, 1), (0, 9), xycoords="axes fraction", textcoords="offset points", size=SMALL, va="bottom")
+    """A small line between the title of a panel (made by `panels`) and the panel; two where one is wider than the panel, since
+    every panel would be made narrower for it.
+    """
+    figure, place = ax.get_figure(root=True), ax.get_subplotspec()
+    width = figure.get_figwidth() / place.get_gridspec().ncols if figure and place else PAGE_WIDTH
+    lines = "\n".join(wrapped(line, int((width - 0.25) / LETTER)) for line in text.splitlines())
+    if more := lines.count("\n") - text.count("\n"):
+        ax.set_title(ax.get_title(loc="left"), pad=TITLE_PAD + 1.5 * SMALL * more)
+    ax.annotate(lines, (0, 1), (0, 9), xycoords="axes fraction", textcoords="offset points", size=SMALL, va="bottom")
 
 
 def log_epochs(ax: Axes, first: float, last: float) -> None:
@@ -159,8 +169,8 @@ def legend(figure: Figure, entries: Sequence[tuple[Any, str]], note: str = "") -
     """
     handles, labels = zip(*entries, strict=True)
     labels = tuple(wrapped(label, 48) for label in labels)
-    lines = next(lines for lines in range(1, len(labels) + 1) if _fits(labels, lines, figure.get_figwidth()))
-    columns = [labels[first : first + lines] for first in range(0, len(labels), lines)]
+    every = (_columns(labels, lines) for lines in range(1, len(labels) + 1))
+    columns = next(columns for columns in every if _fits(columns, figure.get_figwidth()))
     height = max(map(_legend_height, columns)) + (1.6 * SMALL / 72 if note else 0)
     figure.set_figheight(figure.get_figheight() + max(0.0, height - _legend_height(["", ""])))
     handler = {tuple: HandlerTuple(ndivide=None, pad=0)}
@@ -180,9 +190,15 @@ def legend_beside(figure: Figure, entries: Sequence[tuple[Any, str]]) -> None:
     figure.legend(handles, labels, loc="outside right upper")
 
 
-def _fits(labels: Sequence[str], lines: int, width: float) -> bool:
-    """Whether a legend with this many lines fits the width of the figure; a single column always does."""
-    columns = [labels[first : first + lines] for first in range(0, len(labels), lines)]
+def _columns(labels: Sequence[str], lines: int) -> list[list[str]]:
+    """The columns of a legend with this many lines, as matplotlib divides them: none is longer than another by more than one."""
+    short, longer = divmod(len(labels), count := math.ceil(len(labels) / lines))
+    ends = [short * n + min(n, longer) for n in range(count + 1)]
+    return [list(labels[first:last]) for first, last in pairwise(ends)]
+
+
+def _fits(columns: Sequence[Sequence[str]], width: float) -> bool:
+    """Whether a legend with these columns fits the width of the figure; a single column always does."""
     widest = [max(len(line) for label in column for line in label.splitlines()) for column in columns]
     return len(columns) == 1 or sum(LETTER * letters + HANDLE for letters in widest) <= width
 

@@ -34,6 +34,7 @@ PAINT = (
     "stroke-linecap",
     "stroke-dasharray",
 )
+NUMBER = re.compile(r"scale\([^)]*\)|-?\d+\.\d+")
 MOVE = re.compile(r"m(-?[\d.]+) ?(-?[\d.]+)")
 
 
@@ -98,10 +99,10 @@ def _attributes(root: ET.Element) -> None:
 
 
 def _numbers(text: str) -> str:
-    """Numbers with at most two decimals; colours and names as they are."""
+    """Numbers with at most two decimals; colours and names as they are, and scales: that of outlined letters is 1/64."""
     if text.startswith(("#", "url")):
         return text
-    return re.sub(r"-?\d+\.\d+", lambda found: _short(float(found[0])), text)
+    return NUMBER.sub(lambda found: found[0] if "(" in found[0] else _short(float(found[0])), text)
 
 
 def _short(value: float) -> str:

@@ -121,5 +121,7 @@ def _letter(number: int) -> str:
 
 def versions(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Programs and device of a run."""
-    known = {name: value for name, value in flatten(manifest).items() if value not in (None, []) and name != "created"}
+    known = {
+        name: value for name, value in flatten(manifest).items() if value not in (None, "", []) and name != "created"
+    }
     return [(name, ", ".join(map(str, v)) if isinstance(v, list) else str(v)) for name, v in known.items()]

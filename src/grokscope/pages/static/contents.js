@@ -7,14 +7,17 @@ if (contents) {
   fold();
   contents.addEventListener("click", event => { if (event.target.closest("a") && !wide.matches) contents.open = false; });
   const links = new Map([...contents.querySelectorAll("a")].map(link => [decodeURIComponent(link.hash.slice(1)), link]));
-  const seen = new IntersectionObserver(entries => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      for (const link of links.values()) link.removeAttribute("aria-current");
-      links.get(entry.target.id)?.setAttribute("aria-current", "location");
-    }
-  }, { rootMargin: "0px 0px -75% 0px" });
-  for (const id of links.keys()) if (document.getElementById(id)) seen.observe(document.getElementById(id));
+  const TOP = 100; // a heading that a link leads to stops a little below the edge
+  const targets = [...links.keys()].map(id => document.getElementById(id)).filter(Boolean);
+  // where the reader is: the last heading that has reached the top of the window, and the last of all at the end of the page
+  const mark = () => {
+    const shown = targets.filter(one => one.getClientRects().length);
+    const end = innerHeight + scrollY > document.documentElement.scrollHeight - 2;
+    const here = links.get((end ? shown : shown.filter(one => one.getBoundingClientRect().top < TOP)).at(-1)?.id);
+    for (const link of links.values()) if (link !== here) link.removeAttribute("aria-current");
+    here?.setAttribute("aria-current", "location");
+  };
+  addEventListener("scroll", () => requestAnimationFrame(mark), { passive: true });
 }
 
 function reveal() {

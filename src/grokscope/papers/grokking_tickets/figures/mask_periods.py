@@ -56,7 +56,8 @@ def mask_periods(results: Results) -> Figure:
         ax.set_ylabel(f"{side}: power\n(1: no period)", size=SMALL)
     axes[-1, 0].set_ylabel("mask entropy,\nless shuffled (nats)", size=SMALL)
     tuple_of_colours = tuple(Line2D([], [], color=colours[arm], lw=1.3) for arm in list(arms)[:4])
-    dots = tuple(Line2D([], [], color=colours[arm], ls="", marker="o", ms=3, mew=0) for arm in list(arms)[1:4])
+    pruned = [arm for arm in arms if (entropy["arm"] == arm).any()]
+    dots = tuple(Line2D([], [], color=colours[arm], ls="", marker="o", ms=3, mew=0) for arm in pruned[:3])
     entries: list[tuple[Any, str]] = [(Line2D([], [], color=NEUTRAL, lw=0.9), "weights"), (tuple_of_colours, "mask")]
     entries += [(dots, "a run"), (Line2D([], [], color="black", lw=1.2, marker="_", ms=8), "mean, 95 % interval")]
     legend(figure, entries)
