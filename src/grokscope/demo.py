@@ -129,4 +129,5 @@ def _opening(movie: Sequence[Image]) -> Picture:
         width=width / DOTS,
         height=height / DOTS,
         small=animated(movie, "webp"),
+        still=animated(movie[-1:], "webp"),
     )

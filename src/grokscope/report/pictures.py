@@ -49,6 +49,8 @@ class Picture:
     """The same as PNG bytes; empty if they are not needed."""
     small: bytes = b""
     """WebP bytes, shown in place of an SVG: an animation."""
+    still: bytes = b""
+    """WebP bytes of its last frame, for readers who stop it or ask for less motion."""
     chart: Chart | None = None
     """Curves that a page shows as an interactive chart, in place of the SVG."""
     chart_caption: str = ""
@@ -89,9 +91,13 @@ class Picture:
     def element(self) -> Markup:
         """The still picture as an element of a page."""
         if self.small:
-            source = f"data:image/webp;base64,{b64encode(self.small).decode()}"
+            moving, still = (f"data:image/webp;base64,{b64encode(own).decode()}" for own in (self.small, self.still))
             # an animation shrinks to the width of a phone: one that scrolls would be seen in part
-            return Markup(f'<img src="{source}" alt="{escape(self.alt)}" {self._size}>')
+            image = f'<img src="{moving}" alt="{escape(self.alt)}" {self._size}>'
+            if not self.still:
+                return Markup(image)
+            less = f'<source media="(prefers-reduced-motion: reduce)" srcset="{still}">'
+            return Markup(f"<picture>{less}{image}</picture>")
         drawn = chart_svg(self.chart) if self.chart else slim(self.svg, f"p{crc32(self.name.encode()):x}")
         size = "" if self.chart else f' {self._size} style="min-width: {round(self.width * NARROWEST)}px"'
         return Markup(drawn.replace("<svg", f'<svg role="img" aria-label="{escape(self.alt)}"{size}', 1))

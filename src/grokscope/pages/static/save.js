@@ -78,7 +78,7 @@ async function drawn(figure) {
     await unpack(holder);
     place(holder);
   }
-  return holder.querySelector(":scope > svg, :scope > img");
+  return holder.querySelector(":scope > svg, img");
 }
 const near = new IntersectionObserver(entries => {
   for (const { target, isIntersecting } of entries) {
@@ -99,13 +99,26 @@ function numbersToCsv(series) {
   return toCsv(rows);
 }
 
+// An animation is stopped on its last frame, and played from its first.
+function playing(image, source, title) {
+  if (!source) return [];
+  const movie = image.src, still = source.srcset;
+  let times = 0;
+  const show = address => { source.remove(); image.src = address; };
+  if (matchMedia(source.media).matches) show(still); // in the larger view, too
+  return [button("Stop", `Stop ${title}`, () => show(still)),
+    // another address each time: the same one would go on where it was
+    button("Play", `Play ${title} from the beginning`, () => show(movie.replace(";", `;times=${times += 1};`)))];
+}
+
 for (const figure of document.querySelectorAll("figure.picture-of")) {
   const title = figure.querySelector("h3, h4").lastChild.textContent.trim();
   const name = figure.id.replace(/^picture-/, "").replace(/[^\w-]+/g, "-");
   const tools = figure.querySelector(".tools");
-  const moving = figure.querySelector(".picture > img");
+  const moving = figure.querySelector(".picture img");
   if (!figure.querySelector(".chart")) tools.append(button("Enlarge", `Enlarge ${title}`, async () => enlarge(await drawn(figure), title, figure)));
-  if (!moving) {
+  if (moving) tools.append(...playing(moving, figure.querySelector(".picture source"), title));
+  else {
     tools.append(button("SVG", `Download ${title} as SVG`, async () => {
       save(`${name}.svg`, "image/svg+xml", new XMLSerializer().serializeToString(await drawn(figure)));
     }));
