@@ -68,7 +68,8 @@ class Ledger(NamedTuple):
     def summary(self) -> str:
         """How many runs and steps the claims rest on, in one sentence."""
         total = self.totals()
-        devices = ", ".join(dict.fromkeys(results.about["device"] for _, results in self.found))
+        names = dict.fromkeys(results.about["device"] for _, results in self.found)
+        devices = " and ".join("a CPU" if name == "cpu" else name for name in names)
         count = f"{len(self.found)} experiment{'s' * (len(self.found) != 1)}"
         return (
             f"{count} at {self.scale} size: {total['runs']:,} runs, {total['run_steps']:,} optimizer steps "
