@@ -198,6 +198,7 @@ BAD = [
     (["runs", "--colums", "seed"], "no such option: --colums. Did you mean --columns?"),
     (["demo", "--epochs", "3"], "no such option: --epochs. "),
     (["runs", "elsewhere"], "unexpected argument: elsewhere. grokscope runs --help explains what there is."),
+    (["runs", ""], "unexpected argument: ''. grokscope runs --help explains what there is."),
     (["runs", "a", "b"], "unexpected argument: a b. grokscope runs --help explains what there is."),
     (["train", "--set", "lr=3"], "lr: no such setting. Did you mean optim.lr or ticket.lr?"),
     (["train", "--set", "bta=3"], "bta: no such setting. Did you mean prior.beta?"),

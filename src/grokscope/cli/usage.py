@@ -38,7 +38,7 @@ def _argument_meant(words: str, context: Any) -> str:
     takes_runs = any("--runs" in parameter.opts for parameter in context.command.params)
     if takes_runs and first and Path(first).is_dir():
         return f"unexpected argument: {first}. Did you mean --runs {first}?"
-    return f"unexpected argument: {words}. grokscope {context.info_name} --help explains what there is."
+    return f"unexpected argument: {words.strip() or repr('')}. grokscope {context.info_name} --help explains what there is."
 
 
 def _option_meant(word: str, context: Any) -> str:
