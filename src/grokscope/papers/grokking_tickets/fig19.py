@@ -20,8 +20,7 @@ REVIEWS = RunConfig(
     model=LSTM(padding=0),
     optim=AdamW(lr=1e-3, weight_decay=1e-3, warmup=0.0, clip=0.0),
     epochs=100,
-    precision="tf32",
-    log=Log(every=25),
+    log=Log(every=25, dense=True),
 )
 WHY = (
     "10,000 steps over 37,500 reviews of 500 words take hours of one GPU, 20 seeds of dense network and ticket more than a "

@@ -33,7 +33,7 @@ OF_THE_CODE = RunConfig(
     loss="mse",
     optim=AdamW(lr=1e-2, weight_decay=1.0, beta2=0.98, warmup=0.0, clip=0.0),
     epochs=10_000,
-    log=Log(every=10),
+    log=Log(every=10, dense=True),
     stop=Stop(accuracy=0.0),
 )
 

@@ -17,7 +17,7 @@ PARITY = RunConfig(
     optim=SGD(lr=0.1, weight_decay=0.01, warmup=0.0, clip=0.0),
     batch_size=32,
     epochs=400,
-    log=Log(every=5, keep=10),
+    log=Log(every=5, keep=10, dense=True),
 )
 
 experiment(
