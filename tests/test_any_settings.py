@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
@@ -21,7 +22,7 @@ from grokscope.config import COMPONENTS, RunConfig
 from grokscope.config.files import read_config
 from grokscope.errors import ConfigError, shown
 from grokscope.launch.grid import read_grid
-from grokscope.settings import flatten
+from grokscope.settings import Settings, flatten
 
 MANY = int(os.environ.get("GROKSCOPE_EXAMPLES", "1"))
 often = settings(max_examples=300 * MANY, derandomize=MANY == 1, database=None)
@@ -107,6 +108,20 @@ def one_line():
     except ConfigError as error:
         text = str(error)
         assert text.isprintable() and len(text) < 3000
+
+
+def test_every_kind_is_shown_as_the_call_that_makes_it():
+    for plain in valid():
+        config = RunConfig.from_dict(plain)
+        shown_parts = [part for name, part in config.components().items() if part != getattr(RunConfig(), name)]
+        names = {type(part).__qualname__: type(part) for shown_part in shown_parts for part in parts(shown_part)}
+        assert eval(repr(config), names | {"RunConfig": RunConfig}) == config
+
+
+def parts(config: Settings) -> Iterator[Settings]:
+    yield config
+    for part in config.components().values():
+        yield from parts(part)
 
 
 @settings(often)

@@ -98,6 +98,13 @@ def test_a_component_inside_a_component_survives_json() -> None:
     assert flatten(plain)["model.attention.temperature"] == 2.0
 
 
+def test_shown_in_a_notebook_is_what_differs_from_the_defaults() -> None:
+    run = Run(model=Net(attention=Softmax(temperature=2.0), readout=Readout(scale=3.0)))
+    assert repr(run) == "Run(model=Net(attention=Softmax(temperature=2.0), readout=Readout(scale=3.0)))"
+    assert repr(Run(model=Net(attention=Linear()), seed=7)) == "Run(model=Net(attention=Linear()), seed=7)"
+    assert repr(Run()) == "Run()"
+
+
 def test_a_plain_name_chooses_the_kind() -> None:
     """As on the command line, and in configs stored when the field was a mere word."""
     assert Run.from_dict({"model": {"attention": "linear"}}) == Run(model=Net(attention=Linear()))

@@ -114,6 +114,21 @@ class Settings:
             if not isinstance(value, Settings):
                 object.__setattr__(self, name, held.read(value, name))
 
+    def __init_subclass__(cls, **how: Any) -> None:
+        super().__init_subclass__(**how)
+        if "__repr__" not in vars(cls):  # otherwise @dataclass writes one, with every field
+            cls.__repr__ = Settings.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """A call that makes equal settings: what differs from the defaults; `to_dict` has every value."""
+        return f"{type(self).__qualname__}({', '.join(self._differing())})"
+
+    def _differing(self) -> Iterator[str]:
+        for f in dataclasses.fields(self):
+            value, default = getattr(self, f.name), _default(f)
+            if type(value) is not type(default) or value != default:
+                yield f"{f.name}={value!r}"
+
     @classmethod
     def component_fields(cls) -> Mapping[str, ComponentField]:
         """The fields that hold nested settings."""
