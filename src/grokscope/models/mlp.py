@@ -88,6 +88,8 @@ class MLP(Model):
         last = len(self.hidden) + 1
         for layer in range(1, last + 1):
             W, b = weights[f"W_{layer}"], weights.get(f"b_{layer}")
+            if layer == last:
+                W = W.T.contiguous().T  # few columns side by side: their products take a fifth of the time on a CPU
             x = x @ W if b is None else torch.addmm(b, x, W)
             if layer < last:
                 x = drop(torch.relu_(x), layer)
