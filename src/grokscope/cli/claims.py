@@ -7,7 +7,7 @@ import importlib.metadata
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -150,7 +150,7 @@ def _rows(ledger: Ledger, results: Path, names: Sequence[str], *, with_q: bool) 
     """The rows of a ledger that the names mean."""
     from ..experiments.ledger import load_ledger
 
-    rows = (load_ledger(results, ledger.scale) if names and with_q else ledger).rows(results)
+    rows = (load_ledger(results, ledger.scale) if names and with_q else ledger).rows(results, _shown)
     chosen = {experiment.name for experiment, _ in ledger.found}
     rows = [row if with_q else {**row, "q": None} for row in rows if row["experiment"] in chosen]
     for name in (name for name in names if "/" in name):
@@ -159,6 +159,15 @@ def _rows(ledger: Ledger, results: Path, names: Sequence[str], *, with_q: bool) 
     if any("/" in name for name in names):
         rows = [row for row in rows if any(fnmatch.fnmatch(row["id"], _pattern(name)) for name in names)]
     return rows
+
+
+def _shown(judged: Iterable[Any], count: int) -> Iterable[Any]:
+    """Experiments as they are judged, with a bar on a terminal: all of them take half a minute."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return track(judged, "Judging experiments", count, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _pattern(name: str) -> str:

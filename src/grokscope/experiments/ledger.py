@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +35,15 @@ MANY = 12
 STALE = "stale: the rule is not the one that was frozen before these runs; to be run again"
 
 
+Watched = Callable[[Iterable[Any], int], Iterable[Any]]
+"""The same things one by one, of which there are so many: how a caller shows progress."""
+
+
+def unwatched(them: Iterable[Any], count: int) -> Iterable[Any]:
+    """Show no progress."""
+    return them
+
+
 class Ledger(NamedTuple):
     """The stored results of all experiments at one scale."""
 
@@ -46,14 +55,16 @@ class Ledger(NamedTuple):
     damaged: dict[str, str] = MappingProxyType({})  # type: ignore[assignment]
     """What is wrong with stored results that cannot be read, by experiment; they are omitted."""
 
-    def rows(self, folder: Path | None = None) -> list[dict[str, Any]]:
+    def rows(self, folder: Path | None = None, watched: Watched = unwatched) -> list[dict[str, Any]]:
         """Every claim; with q, its p after control of the false-discovery rate over the ledger (Benjamini & Hochberg 1995). No
         verdict depends on q.
 
-        folder   where the results were read: if there are many, other processes read them too and share the work
+        folder    where the results were read: if there are many, other processes read them too and share the work
+        watched   shows how many experiments are judged
         """
-        known = _judged_elsewhere(folder, self) if folder and len(self.found) >= MANY and cores() > 1 else {}
-        rows = [row for one, results in self.found for row in known.get(one.name) or _judged(one, results)]
+        known = _judged_elsewhere(folder, self, watched) if folder and len(self.found) >= MANY and cores() > 1 else {}
+        found = self.found if known else watched(self.found, len(self.found))
+        rows = [row for one, results in found for row in known.get(one.name) or _judged(one, results)]
         tested = [row for row in rows if row["p"] is not None]
         if tested:
             for row, q in zip(tested, false_discovery_control([row["p"] for row in tested]), strict=True):
@@ -102,7 +113,7 @@ def _judged(experiment: Experiment, results: Results) -> list[dict[str, Any]]:
     return rulings(experiment, results, stale)
 
 
-def _judged_elsewhere(folder: Path, ledger: Ledger) -> dict[str, list[dict[str, Any]]]:
+def _judged_elsewhere(folder: Path, ledger: Ledger, watched: Watched) -> dict[str, list[dict[str, Any]]]:
     """The rows by experiment, without those that another process does not know; none where processes cannot be started, as from
     a script that does not guard what it runs by its `__name__`."""
     # those with most to judge first: one that begins last would be waited for
@@ -110,7 +121,7 @@ def _judged_elsewhere(folder: Path, ledger: Ledger) -> dict[str, list[dict[str, 
     names = [experiment.name for experiment, _ in most]
     asked = [(folder, ledger.scale, name) for name in names]
     with suppress(BrokenProcessPool), helpers(cores()) as pool:
-        return dict(zip(names, pool.map(_judge_stored, asked), strict=True))
+        return dict(zip(names, watched(pool.map(_judge_stored, asked), len(names)), strict=True))
     return {}
 
 
