@@ -12,6 +12,7 @@ import torch
 
 from grokscope.ops import triton as kernels
 from grokscope.ops.triton import compilers
+from grokscope.ops.triton.compiler import read_triton
 
 REHEARSED = """
 import subprocess, sys
@@ -66,6 +67,16 @@ def rehearsed(how: str, cache) -> list[str]:
 @pytest.mark.parametrize(("how", "found"), [("whole", "True"), ("broken", "False"), ("failing", "False")])
 def test_processes_compile_each_variant_once_and_without_them_it_is_compiled_here(how, found, tmp_path):
     assert rehearsed(how, tmp_path) == [found] * 3 + ["True", "None"]
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton")
+def test_triton_is_read_once():
+    from triton.runtime.cache import triton_key
+
+    read_triton()
+    before = triton_key.cache_info()
+    read_triton()
+    assert before.currsize == 1 and triton_key.cache_info().misses == before.misses
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -38,11 +38,17 @@ def serve() -> None:
 
 def get_ready() -> None:
     """Do what Triton does once per process, before the first kernel is asked for."""
-    from triton.runtime.cache import triton_key
-
+    read_triton()
     for module in ("triton.compiler.code_generator", "triton.language.extra.cuda.libdevice"):
         importlib.import_module(module)
-    triton_key()  # reads all of Triton
+
+
+def read_triton() -> None:
+    """Let Triton read all of itself, for the names of compiled kernels: some hundred megabytes, without the interpreter's lock."""
+    with suppress(ImportError):  # another version may do it elsewhere
+        from triton.runtime.cache import triton_key
+
+        triton_key()
 
 
 def compile_kernel(
