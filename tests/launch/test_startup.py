@@ -9,7 +9,7 @@ TRAIN = """
 import sys
 from grokscope import RunConfig, train
 train(RunConfig.from_dict({"epochs": 2, "task": {"p": 7}}), runs=sys.argv[1], device="cpu")
-print(*(name for name in ("torch._dynamo", "sympy", "triton", "matplotlib") if name in sys.modules))
+print(*(name for name in ("torch._dynamo", "sympy", "triton", "matplotlib", "pandas") if name in sys.modules))
 """
 
 THREADS = """

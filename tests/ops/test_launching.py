@@ -124,6 +124,7 @@ def test_kernels_are_tried_while_other_things_are_prepared(monkeypatch):
         return prepared.wait(timeout=60)
 
     monkeypatch.setattr(kernels, "_compiled", trial)
+    monkeypatch.setattr(kernels.compilers, "start", lambda: None)
     kernels.try_early(torch.device("cuda"))
     assert begun.wait(timeout=60) and tried_in != [threading.get_ident()]
     prepared.set()

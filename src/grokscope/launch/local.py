@@ -123,6 +123,8 @@ def _train_all(
         deleted = delete_runs(Path(runs) / id for id in wanted)
         print(f"deleted {deleted} stored run{'s' * (deleted != 1)}; training from scratch", file=sys.stderr)
     left = [wanted[id] for id in remaining(wanted, runs, notify)]
+    if left:
+        try_early(place)
     check_fits(left, place, free_memory(place))  # a finished run is returned on any machine
     failures: list[tuple[Job, Exception]] = []
     told: set[str] = set()

@@ -12,7 +12,6 @@ PACKAGES = (
     "numpy.ctypeslib",
     "numpy.ma",
     "numpy.random",
-    "pandas",
     "pyarrow.parquet",
     "safetensors.torch",
 )

@@ -7,6 +7,7 @@ stays null.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 from numbers import Integral, Real
@@ -141,15 +142,25 @@ def _fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _column(name: str, values: Sequence[Any]) -> pa.Array:
-    import pyarrow as pa
-
     kinds = set(map(type, values))
     if kinds == {float} or kinds == {int}:
-        return pa.array(values, pa.float64() if kinds == {float} else pa.int64(), from_pandas=False)
+        return _array(values, whole=kinds == {int})
     kinds.discard(type(None))
     if not all(issubclass(kind, Real) for kind in kinds):
         wrong = next(v for v in values if v is not None and not isinstance(v, Real))
         raise TypeError(f"metric {name}: {wrong!r} is not a number")
-    if kinds and all(issubclass(kind, Integral) for kind in kinds):
-        return pa.array([None if v is None else int(v) for v in values], pa.int64())
-    return pa.array([None if v is None else float(v) for v in values], pa.float64(), from_pandas=False)
+    whole = bool(kinds) and all(issubclass(kind, Integral) for kind in kinds)
+    there = [v is not None for v in values]
+    plain = int if whole else float
+    return _array([plain(0 if v is None else v) for v in values], whole, None if all(there) else there)
+
+
+def _array(values: Sequence[float], whole: bool, there: Sequence[bool] | None = None) -> pa.Array:
+    """An Arrow array of int64 or float64; `there` is False for nulls. `pyarrow.array` would import pandas, which takes longer than
+    a first step."""
+    import numpy as np
+    import pyarrow as pa
+
+    valid = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little"))
+    numbers = pa.py_buffer(array("q" if whole else "d", values))
+    return pa.Array.from_buffers(pa.int64() if whole else pa.float64(), len(values), [valid, numbers])

@@ -10,6 +10,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from . import compilers
+
 if TYPE_CHECKING:
     import torch
 
@@ -27,6 +29,7 @@ def usable_on(device: torch.device) -> bool:
 def try_early(device: torch.device) -> None:
     """Begin to find out whether they can be used, while data are prepared: where nothing is compiled yet it takes seconds."""
     if device.type == "cuda":
+        compilers.start()
         threading.Thread(target=_ask, args=(device,)).start()
 
 
@@ -35,7 +38,8 @@ def _ask(device: torch.device) -> None:
 
     if device.index is not None:
         torch.cuda.set_device(device)  # of this thread
-    usable_on(device)
+    if not usable_on(device):
+        compilers.end()
 
 
 @functools.cache
