@@ -9,6 +9,7 @@ import pytest
 from grokscope.errors import ConfigError
 from grokscope.experiments import base
 from grokscope.experiments.base import Claim, Experiment
+from grokscope.experiments.frozen import provenance
 from grokscope.experiments.joining import joined, still_asked, why_not
 from grokscope.experiments.rules import ShareAtMost
 from grokscope.store.results import load_results, save_results
@@ -113,7 +114,28 @@ def test_arms_are_reproduced_one_after_the_other(toy, run, tmp_path):
     assert code == 0, err
     both = results_in(tmp_path / "results")
     assert both.runs["run"].tolist() == [config.id for _, config in toy.configs("quick")]
-    assert "not_trained" not in both.about and [part["runs"] for part in both.about["earlier"]] == [2]
+    assert "not_trained" not in both.about and "earlier" not in both.about, "both were made at one commit"
+
+
+def test_parts_count_their_own_runs(toy, run, tmp_path):
+    assert run("reproduce", "toy-more", "--quiet", "--device", "cpu")[0] == 0
+    stored, asked = results_in(tmp_path / "results"), toy.configs("quick", 4)
+    four = [[config.id for _, config in asked if config.seed == seed] for seed in range(4)]
+
+    def part(commit, seed):
+        rows = stored.runs[stored.runs["seed"] == 0].assign(run=four[seed], seed=seed)
+        return stored._replace(runs=rows, about=stored.about | {"commit": commit})
+
+    def made(results):
+        return [(part["commit"], part["runs"]) for part in provenance(results.about)]
+
+    whole = part("a", 0)
+    for commit, seed in (("b", 1), ("b", 2), ("c", 3)):
+        whole = joined(whole, part(commit, seed), asked, [])
+    assert made(whole) == [("a", 2), ("b", 4), ("c", 2)]
+    assert made(joined(whole, None, asked, [])) == made(whole)
+    fewer = joined(whole, None, [one for one in asked if one[1].seed > 1], [])
+    assert made(fewer) == [("b", 2), ("c", 2)], "runs that are no longer asked for are those of the earliest parts"
 
 
 def test_an_arm_that_starts_from_others_brings_them_along(toy, run, tmp_path):

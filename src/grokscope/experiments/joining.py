@@ -105,11 +105,34 @@ def joined(stored: Results, new: Results | None, asked: Asked, tried: Collection
     tried = {*tried, *stored.about.get(diverged.NOT_TRAINED, [])}
     lost = [arm for arm in dict.fromkeys(arm_of.values()) if arm in tried and arm not in set(runs["arm"])]
     about.pop(diverged.NOT_TRAINED, None)
-    part = {name: stored.about.get(name, "") for name in (COMMIT, "version", "device")}
-    earlier = [*stored.about.get(EARLIER, []), {**part, "runs": len(old)}] if new is not None else []
+    about.pop(EARLIER, None)
+    earlier = _earlier_parts(stored.about, len(stored.runs), len(old), about)
     about |= training_totals(runs) | ({EARLIER: earlier} if earlier else {})
     about |= {diverged.NOT_TRAINED: lost} if lost else {}
     return stored._replace(about=about, runs=runs, curves=pd.concat(curves, ignore_index=True))
+
+
+def _earlier_parts(about: Mapping[str, Any], runs: int, kept: int, now: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The parts that stored results were made in, each with its number of runs, apart from what was made as the newest part is.
+
+    about   of the stored results
+    runs    how many they have
+    kept    how many of them stay; it is not known of which part the others are, and the earliest are taken to go
+    now     about of the newest part
+    """
+    earlier = about.get(EARLIER, [])
+    last = _made(about) | {"runs": runs - sum(part["runs"] for part in earlier)}
+    lost, parts = runs - kept, []
+    for part in (*earlier, last):
+        gone = min(lost, part["runs"])
+        lost -= gone
+        parts.append({**part, "runs": part["runs"] - gone})
+    return [part for part in parts if part["runs"] and _made(part) != _made(now)]
+
+
+def _made(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What names a part: commit, version and device."""
+    return {name: about.get(name, "") for name in (COMMIT, "version", "device")}
 
 
 def together(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
