@@ -78,6 +78,20 @@ def test_a_lane_equals_the_run_alone_and_leaves_its_neighbour_be(field, kind):
 
 
 @every_part
+def test_a_run_that_diverges_ends_no_other(field, kind):
+    """Every weight is NaN, as on a GPU in the rehearsal of a step, too: an index computed from NaN would be an error."""
+    one, two = (config_with(field, kind, seed=seed) for seed in range(2))
+    pair, alone = trained([one, two], epochs=0), trained([one], epochs=0)
+    pair.flat[1] = math.nan
+    for program in (pair, alone):
+        for _ in range(3):
+            program.train_epoch()
+    torch.testing.assert_close(pair.flat[0], alone.flat[0], rtol=2e-3, atol=2e-4)
+    seen = pair.evaluate()["train_loss"]
+    assert math.isfinite(seen[0]) and math.isnan(seen[1])
+
+
+@every_part
 @pytest.mark.parametrize("scope", ["query", "causal"])
 def test_every_weight_gets_a_gradient_and_the_loss_falls(field, kind, scope):
     config = config_with(field, kind)

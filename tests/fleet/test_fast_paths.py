@@ -171,6 +171,7 @@ def test_a_gpu_fleet_stays_near_the_plain_run(tiny, precision, model, distractor
     program = Program(config, 3, torch.device("cuda"))
     for lane in range(3):
         program.load(lane, replace(config, seed=lane), lane_data(replace(config, seed=lane)))
+        stir(program, lane, lane)  # as `stacked` does
     alone = stacked([replace(config, seed=1, precision="float32")], fast=False)
     for _ in range(10):
         program.train_epoch()

@@ -40,4 +40,5 @@ def _threshold(halves: Tensor) -> Tensor:
     inside = (1 - spread) / count
     tau = mean - torch.where(inside > 0, inside.clamp_min(1e-12).sqrt(), torch.zeros_like(inside))
     size = (tau <= ordered).sum(-1, keepdim=True)
-    return tau.gather(-1, size - 1)
+    # where a run has diverged nothing is in the support; a wrong index on a GPU would end every run beside it
+    return tau.gather(-1, size.clamp_min(1) - 1)
