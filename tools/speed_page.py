@@ -1,6 +1,7 @@
 """The measured part of docs/speed.md and its pictures, from results/speed/*.json: `python -m tools.speed_page [--check]`.
 
-What is between `<!-- measured: NAME -->` and `<!-- end -->` is generated from NAME.json; the rest is written by hand.
+What is between `<!-- measured: NAME -->` and `<!-- end -->` is generated from NAME.json, and what follows
+`<!-- placements: NAME … -->` from several files that differ in `model.norm`; the rest is written by hand.
 """
 
 from __future__ import annotations
@@ -9,19 +10,21 @@ import re
 import sys
 from pathlib import Path
 
-from grokscope.bench.report import as_markdown, machine, picture, tables
+from grokscope.bench.report import Table, as_markdown, machine, picture, short, tables
 from grokscope.bench.stored import read_measured
 from grokscope.figures import to_svg
 from grokscope.store import save_file
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, STORED = ROOT / "docs/speed.md", ROOT / "results/speed"
-PART = re.compile(r"(<!-- measured: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PART = re.compile(r"(<!-- (measured|placements): (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+NORM = re.compile(r" --set model\.norm=(\S+)")
 
 
 def filled(page: str, stored: Path = STORED) -> str:
     """The page with every measured part rewritten."""
-    return PART.sub(lambda part: f"{part[1]}\n{measured_part(part[2], stored)}\n\n{part[3]}", page)
+    written = {"measured": measured_part, "placements": placements_part}
+    return PART.sub(lambda part: f"{part[1]}\n{written[part[2]](part[3], stored)}\n\n{part[4]}", page)
 
 
 def measured_part(name: str, stored: Path) -> str:
@@ -35,6 +38,22 @@ def measured_part(name: str, stored: Path) -> str:
     if measured.get("scaling"):
         parts.append(f"![Scaling on {measured['device']}](speed-{name}.svg)")
     return "\n\n".join(parts)
+
+
+def placements_part(names: str, stored: Path) -> str:
+    """Rates of several files that differ in the placement of norms, one row for each, with the command of each."""
+    files = [f"{stored / name}.json" for name in names.split()]
+    every = [read_measured(Path(file)) for file in files]
+    rates = [{(row["precision"], row["lanes"]): row["run_steps_per_s"] for row in one["fleet"]} for one in every]
+    columns = [name for name in rates[0] if all(name in own for own in rates)]
+    rows = [
+        (placed[1] if (placed := NORM.search(one["command"])) else "none", *(short(own[name]) for name in columns))
+        for one, own in zip(every, rates, strict=True)
+    ]
+    header = ("model.norm", *(f"{precision}, {lanes:,} lanes" for precision, lanes in columns))
+    table = Table("Run-steps per second by placement of the norms", header, rows)
+    commands = "\n".join(one["command"] for one in every)
+    return f"{as_markdown(table)}\n\n```sh\n{commands}\n```"
 
 
 def main(arguments: list[str]) -> int:
