@@ -9,7 +9,7 @@ from grokscope.ops import by_token, normal_rows, pool_added, query_attention, qu
 from grokscope.ops import scaled_norm, softmax
 from grokscope.ops.triton import scaled_norm as scaled_kernels
 from grokscope.ops.normalise import Normalise
-from grokscope.ops.triton import adamw, errors, lookup, normalise, parts, products, readout
+from grokscope.ops.triton import adamw, errors, lookup, normalise, normed_products, parts, products, readout
 from grokscope.ops.readout_loss import mean_cross_entropy
 from grokscope.ops.readout_eval import evaluate_readout
 from grokscope.ops.clipping import clip_scale
@@ -62,6 +62,20 @@ for runs, examples, length, tokens, d, hidden, classes, scale in ((2, 70, 3, 3, 
         onto = push.clone().to(place)
         assert normalise.normalise_backward(push.to(place), fast_z, fast_slope, kind == "layer", onto) is onto
         close(onto, push + to_x)
+        W, plus = torch.rand(runs, hidden, d) - 0.5, torch.rand(runs, hidden) - 0.5
+        for own_plus in (None, plus):
+            z, slope = norm.plain(x.detach())
+            wanted = torch.relu(z @ W.mT + (0 if own_plus is None else own_plus[:, None]))
+            given = None if own_plus is None else own_plus.to(place)
+            found = normed_products.normed_relu_product(x.detach().to(place), W.to(place), kind == "layer", 1e-5, given)
+            for a, b in zip(found, (z, slope, wanted), strict=True):
+                close(a, b)
+        to_hidden, onto = torch.rand(runs, examples, hidden) - 0.5, torch.rand(runs, examples, d)
+        (to_x,) = torch.autograd.grad(norm.plain(x)[0], x, to_hidden @ W)
+        held = onto.clone().to(place)
+        how = (to_hidden.to(place), W.mT.to(place), *found[:2], kind == "layer", held)
+        assert normed_products.normed_product_backward(*how) is held
+        close(held, onto + to_x)
         if place == "cuda":
             rule = lambda v, a, i, o, u, l, *p: mean_cross_entropy(v, a, Plan(*p), i, o, u, l, scale, norm)
             loss = vmap(rule)(*leaves, labels, *p)

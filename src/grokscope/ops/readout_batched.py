@@ -59,21 +59,38 @@ def _forward(
 ) -> tuple[Tensor, Any, Tensor, Tensor]:
     """The MLP's input z, the slope of the norm, hidden units and y, which takes the place of x where z differs from it: otherwise
     x would be copied, since a product is added to what its result already holds."""
-    z, slope = (x, None) if norm is None else norm(x)
-    if _fuses(x):
+    z, slope, hidden = _normed_hidden(x, W_in, norm, b_in)
+    return z, slope, hidden, torch.baddbmm(x, hidden, W_out) if norm is None else x.baddbmm_(hidden, W_out)
+
+
+def _normed_hidden(x: Tensor, W_in: Tensor, norm: Normalise | None, b_in: Tensor | None) -> tuple[Tensor, Any, Tensor]:
+    if norm is None:
+        return x, None, _hidden(x, W_in, b_in)
+    if _fuses_norm(x):
+        from .triton.normed_products import normed_relu_product
+
+        return normed_relu_product(x, W_in.mT, norm.kind == "layer", norm.epsilon, b_in)
+    z, slope = norm(x)
+    return z, slope, _hidden(z, W_in, b_in)
+
+
+def _hidden(z: Tensor, W_in: Tensor, b_in: Tensor | None) -> Tensor:
+    if _fuses(z):
         from .triton.products import relu_product
 
-        hidden = relu_product(z, W_in.mT, b_in)
-    elif b_in is None:
-        hidden = torch.bmm(z, W_in).relu_()
-    else:
-        hidden = torch.bmm(z, W_in).add_(b_in.unsqueeze(1)).relu_()
-    return z, slope, hidden, torch.baddbmm(x, hidden, W_out) if norm is None else x.baddbmm_(hidden, W_out)
+        return relu_product(z, W_in.mT, b_in)
+    if b_in is None:
+        return torch.bmm(z, W_in).relu_()
+    return torch.bmm(z, W_in).add_(b_in.unsqueeze(1)).relu_()
 
 
 def _to_x(to_y: Tensor, to_hidden: Tensor, W_in: Tensor, z: Tensor, slope: Any, norm: Normalise | None) -> Tensor:
     if norm is None:
         return to_y.baddbmm_(to_hidden, W_in.mT)
+    if _fuses_norm(z):
+        from .triton.normed_products import normed_product_backward
+
+        return normed_product_backward(to_hidden, W_in, z, slope, norm.kind == "layer", to_y)
     return norm.backward(torch.bmm(to_hidden, W_in.mT), z, slope, onto=to_y)
 
 
@@ -92,6 +109,15 @@ def _fuses(x: Tensor) -> bool:
     """Whether the ReLU is part of the product: Triton rounds float32 to TF32."""
     rounded = x.dtype == torch.bfloat16 or torch.get_float32_matmul_precision() != "highest"
     return usable_on(x.device) and rounded
+
+
+def _fuses_norm(x: Tensor) -> bool:
+    """Whether the norm is part of the products beside it."""
+    if not _fuses(x):
+        return False
+    from .triton.normed_products import WIDEST
+
+    return x.shape[-1] <= WIDEST
 
 
 def _aligned(W_U: Tensor) -> Tensor:

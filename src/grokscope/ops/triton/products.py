@@ -45,7 +45,7 @@ def _launch(
     a: Tensor, b: Tensor, of: Tensor | None, plus: Tensor | None, sums: bool
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """The product, and the sums over the rows of each tile [run tile column]."""
-    a, b = a.contiguous(), b if _read_there(b) else b.contiguous()
+    a, b = a.contiguous(), read_where_it_lies(b)
     (runs, rows, depth), columns = a.shape, b.shape[1]
     out = torch.empty(runs, rows, columns, device=a.device, dtype=a.dtype)
     how = TILES[a.dtype, of is not None]
@@ -57,6 +57,11 @@ def _launch(
         rows, columns, depth, *b.stride(), MASK=of is not None, PLUS=plus is not None, SUMS=sums, **how,
     )  # fmt: skip
     return out, parts
+
+
+def read_where_it_lies(b: Tensor) -> Tensor:
+    """b, or a copy of it that matrix units can read faster."""
+    return b if _read_there(b) else b.contiguous()
 
 
 def _read_there(b: Tensor) -> bool:
