@@ -189,16 +189,19 @@ def _experiments(rows: Iterable[Measured]) -> Table:
             f"{row['seconds']:,.1f}",
             short(row["run_steps_per_s"]),
             short(row["bench_run_steps_per_s"]),
+            f"{1000 * row['seconds'] * (1 - row['of_bench']) / row['runs']:.1f} ms",
             f"{row['of_bench']:.0%}",
             "yes" if row["of_bench"] >= WHOLE else "no",
         )
         for row in rows
     ]
-    header = ("experiment", "", "runs", "shapes", "epochs", "s", "run-steps/s", "bench", "of bench", f"≥ {WHOLE:.0%}")
+    rates = ("run-steps/s", "bench", "added", "of bench", f"≥ {WHOLE:.0%}")
+    header = ("experiment", "", "runs", "shapes", "epochs", "s", *rates)
     note = (
         "Runs of experiments, trained together as `reproduce` trains them, from opening the first to saving the last; start-up and "
         "compilation apart. epochs: fraction of their epochs for which they were trained. bench: steps and evaluations alone, of "
-        "one shape after another, with as many lanes. Runs that refer to other runs are not among them."
+        "one shape after another, with as many lanes. added: the time of a run beyond them. Runs that refer to "
+        "other runs are not among them."
     )
     return Table("Whole experiments", header, cells, note)
 
