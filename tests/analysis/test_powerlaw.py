@@ -38,6 +38,24 @@ def test_a_step_is_no_power_law():
     assert fit.lack_of_fit < 0.01 and fit.misfit > 0.1
 
 
+def test_a_floor_below_0_is_told_but_not_fitted():
+    fit = fit_power_law(np.array([0.3, 0.5, 1.0, 2.0, 3.0]), below := times_below())
+    assert fit.floor == 0 and fit.low > 1, "without it the exponent takes its place"
+    assert fit.open_floor == pytest.approx(-600, rel=0.2) and fit.open_slope == pytest.approx(2800, rel=0.1)
+    assert fit.open_misfit < 0.1 < fit.misfit and fit.lack_of_fit > 0.05
+    said = fit.describe("wd", 1.0)
+    assert said.startswith("t = 0 + ") and "; with a floor below 0, -" in said
+    assert said.index("relative deviation") < said.index("with a floor") < said.index("lack of fit p = ")
+    above = fit_power_law(np.array([0.3, 0.5, 1.0, 2.0, 3.0]), below + 2000)
+    assert above.floor == above.open_floor > 0 and above.misfit == above.open_misfit
+    assert "below 0" not in above.describe("wd", 1.0)
+
+
+def times_below():
+    x = np.array([0.3, 0.5, 1.0, 2.0, 3.0])
+    return (2800 / x - 600) * np.exp(np.random.default_rng(3).normal(0, 0.15, (20, len(x))))
+
+
 def test_the_lack_of_fit_has_its_size():
     found = [fit_power_law(X, times(lambda x: 800 + 12 / x, seed), draws=400).lack_of_fit for seed in range(200)]
     assert np.mean(np.array(found) < 0.05) == pytest.approx(0.05, abs=0.04)

@@ -57,8 +57,18 @@ def row(**given):
         "runs": 40,
         "scale": "full",
         "seeds": 20,
+        "seeds_per_arm": [20],
+        "epochs": [15_000],
     }
     return {**plain, **given}
+
+
+def test_a_card_tells_seeds_and_horizons():
+    told = card(row(runs=60, seeds=40, seeds_per_arm=[20, 40], epochs=[4000, 15_000, 60_000]))
+    assert (
+        "60 at full size, 20 or 40 seeds per arm; they end after 4,000, 15,000 or 60,000 epochs at the latest" in told
+    )
+    assert "seeds per arm" not in card(row(seeds=None, seeds_per_arm=[], epochs=[]))
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,14 @@ def test_every_experiment_says_what_is_not_the_authors(experiment):
         assert all(reason and not reason.endswith(".") for reason in own.untested.values())
 
 
+@pytest.mark.parametrize("name", [name for name in all_experiments() if name.startswith("si-")])
+def test_who_compares_its_horizon_with_the_papers_names_all_that_it_has(name):
+    experiment = find_experiment(name)
+    if "epochs instead of" in experiment.differs:
+        horizons = {config.epochs for _, config in experiment.configs("full")}
+        assert [epochs for epochs in horizons if f"{epochs:,}" not in experiment.differs] == []
+
+
 @pytest.mark.parametrize(
     ("case", "regime"),
     [

@@ -42,11 +42,17 @@ class PowerFit(NamedTuple):
     p_outside: float
     """One-sided bootstrap p of "s lies outside the range"."""
     lack_of_fit: float
-    """p of "the law misses the means of the levels" against the saturated model, wild bootstrap over seeds."""
+    """p of "the law misses the means of the levels", whatever its floor, against the saturated model; wild bootstrap over seeds."""
     misfit: float
     """Root mean square of the relative deviations of the means from the law."""
     best: dict[str, float]
     """Share of resamples in which each rival law fits best."""
+    open_floor: float
+    """The floor of the law where it may lie below 0, as in the test of `lack_of_fit`."""
+    open_slope: float
+    """c beside that floor."""
+    open_misfit: float
+    """`misfit` with that floor."""
 
     @property
     def at_edge(self) -> bool:
@@ -56,10 +62,13 @@ class PowerFit(NamedTuple):
     def describe(self, x: str, exponent: float) -> str:
         """The law, how well it fits, and which law fits best, in words."""
         best = ", ".join(f"{law} {100 * share:.0f} %" for law, share in self.best.items() if share)
-        return (
-            f"t = {self.floor:,.0f} + {self.slope:,.3g} · {x}^{-exponent:g}; lack of fit p = {self.lack_of_fit:.2g} "
-            f"(relative deviation {100 * self.misfit:.0f} %); fits best in resamples: {best}"
-        )
+        law = f"t = {self.floor:,.0f} + {self.slope:,.3g} · {x}^{-exponent:g}"
+        lack, off = f"lack of fit p = {self.lack_of_fit:.2g}", f"relative deviation {100 * self.misfit:.0f} %"
+        if self.open_floor < 0:
+            below = f"{self.open_floor:,.0f} + {self.open_slope:,.3g} · {x}^{-exponent:g}"
+            own = f"{lack}, relative deviation {100 * self.open_misfit:.0f} %"
+            return f"{law} ({off}); with a floor below 0, {below} ({own}); fits best in resamples: {best}"
+        return f"{law}; {lack} ({off}); fits best in resamples: {best}"
 
 
 def fit_power_law(
@@ -91,6 +100,8 @@ def fit_power_law(
     inside = (np.sum((free[1:] > least) & (free[1:] < most)) + 1) / (draws + 1)
     floor, slope, _ = _fit(_basis(x, exponent), mean[None], weight)
     fitted = floor[0] + slope[0] * _basis(x, exponent)
+    open_floor, open_slope, _ = _fit(_basis(x, exponent), mean[None], weight, open_floor=True)
+    reached = open_floor[0] + open_slope[0] * _basis(x, exponent)
     rivals = np.stack([_fit(_basis(x, s), drawn, weight)[2] for s in RIVALS.values()])
     wins = np.bincount(rivals.argmin(0), minlength=len(RIVALS)) / draws
     return PowerFit(
@@ -105,6 +116,9 @@ def fit_power_law(
         _lack_of_fit(_basis(x, exponent), times, weight, draws),
         float(np.sqrt(np.mean((fitted / mean - 1) ** 2))),
         dict(zip(names, wins.tolist(), strict=True)),
+        float(open_floor[0]),
+        float(open_slope[0] * scale**exponent),
+        float(np.sqrt(np.mean((reached / mean - 1) ** 2))),
     )
 
 
@@ -123,14 +137,14 @@ def _basis(x: Array, exponent: float) -> Array:
     return -np.log(x) if exponent == 0 else x**-exponent
 
 
-def _fit(z: Array, mean: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """floor, slope and weighted error of mean [draw, level] ≈ floor + slope·z. A negative floor is set to 0, but for the logarithm,
-    whose zero depends on the unit of x."""
+def _fit(z: Array, mean: Array, weight: Array, open_floor: bool = False) -> tuple[Array, Array, Array]:
+    """floor, slope and weighted error of mean [draw, level] ≈ floor + slope·z. A negative floor is set to 0, but
+    where it is open, and for the logarithm, whose zero depends on the unit of x."""
     share = weight / weight.sum()
     middle, centre = mean @ share, z @ share
     slope = ((mean - middle[:, None]) * (z - centre)) @ weight / ((z - centre) ** 2 @ weight)
     floor = middle - slope * centre
-    if (z > 0).all():
+    if (z > 0).all() and not open_floor:
         through = mean @ (weight * z) / (z**2 @ weight)
         slope, floor = np.where(floor < 0, through, slope), np.maximum(floor, 0)
     error = (mean - floor[:, None] - slope[:, None] * z) ** 2 @ weight

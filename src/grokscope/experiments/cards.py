@@ -17,6 +17,7 @@ from jinja2 import Template
 from ..pages import environment
 from .base import PAPERS, VERDICTS
 from .column_words import in_words
+from .counts import either
 from .effects import AT_THE_EDGE, axis_svg, effect_axis, effect_svg
 from .ledger import decided
 
@@ -58,6 +59,8 @@ def card(row: Mapping[str, Any]) -> str:
         q=f"{row['q']:.2g}" + ("" if decided(dict(row)) else " (not below 0.05)") if row["q"] is not None else "",
         p=_p(row["p"]),
         slug=row["verdict"].replace(" ", "-"),
+        seeds=either(row["seeds_per_arm"]) if row["seeds_per_arm"] else "",
+        epochs=either(row["epochs"]) if row["epochs"] else "",
     )
 
 

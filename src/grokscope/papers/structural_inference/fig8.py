@@ -33,7 +33,7 @@ experiment(
     title="Dynamic routing",
     question="Does the prior help where the informative places are drawn anew for each example?",
     base=PAPER,
-    differs=DIFFERS,
+    differs=DIFFERS + " 40,000 epochs where places are random.",
     arms=ROUTED,
     seeds=20,
     parts=list(LITERAL),
@@ -56,7 +56,8 @@ experiment(
     title="Length",
     question="Does the prior help at lengths never trained on?",
     base=PAPER,
-    differs=DIFFERS + " The lengths of the longer tests are lost from the paper's text.",
+    differs=DIFFERS
+    + " The lengths of the longer tests are lost from the paper's text; these runs train for 10,000 epochs.",
     arms=LONGER,
     seeds=20,
     parts=list(LITERAL),

@@ -22,7 +22,7 @@ experiment(
     title="Known at memorisation",
     question="Does D at memorisation say which seeds will grok late?",
     base=PAPER,
-    differs=DIFFERS,
+    differs=DIFFERS + " 32 symbols train for 60,000 epochs.",
     arms=ARMS,
     seeds=40,
     quick=QUICK,
