@@ -28,7 +28,7 @@ LEAST = 10
 """Evaluations of a shortened run, at least: it is opened and saved once."""
 
 
-class _Shape(NamedTuple):
+class Shape(NamedTuple):
     """Runs that train together."""
 
     configs: list[RunConfig]
@@ -55,7 +55,7 @@ def whole_experiment(
     own = [replace(config, stop=replace(config.stop, accuracy=0.0)) for config in configs if not origins(config)]
     if not own:
         raise ConfigError("--experiment", f"every run of {name} refers to another; there is none to train by itself")
-    shapes = _timed_shapes(name, own, device, seconds, notify)
+    shapes = timed_shapes(name, own, device, seconds, notify)
     expected = sum(shape.seconds(config) for shape in shapes for config in shape.configs)
     share = min(1.0, LONGER * seconds / expected)
     shapes = [shape._replace(configs=[shortened(config, share) for config in shape.configs]) for shape in shapes]
@@ -95,21 +95,30 @@ def shortened(config: RunConfig, share: float) -> RunConfig:
     return replace(config, epochs=min(config.epochs, intervals * config.log.every))
 
 
-def _timed_shapes(
-    name: str, configs: list[RunConfig], device: torch.device, seconds: float, notify: Notify
-) -> list[_Shape]:
-    """The runs by shape, each timed with as many lanes as it trains with."""
-    memory, workers = free_memory(device), plan_workers(configs, device, usable_cores())
-    found: list[_Shape] = []
+def timed_shapes(
+    name: str,
+    configs: Sequence[RunConfig],
+    device: torch.device,
+    seconds: float,
+    notify: Notify = silent,
+    lanes: int | None = None,
+) -> list[Shape]:
+    """The runs by shape, each timed with as many lanes as it trains with; none of them refers to another.
+
+    name   what they are called in notices
+    lanes  as `train_all` takes them
+    """
+    memory, workers = free_memory(device), plan_workers(configs, device, usable_cores(), lanes)
+    found: list[Shape] = []
     for group in pack((config, config) for config in configs):
         first = group[0]
-        lanes = workers if device.type == "cpu" else fitting_lanes(first, len(group), memory, workers)
-        lanes = min(lanes, len(group))
-        notify(f"{lanes} lanes of {name} ({len(found) + 1})")
-        loop = FleetLoop(first, lanes, device)
+        fitting = workers if device.type == "cpu" else lanes or fitting_lanes(first, len(group), memory, workers)
+        count = min(fitting, len(group))
+        notify(f"{count} lanes of {name} ({len(found) + 1})")
+        loop = FleetLoop(first, count, device)
         step, look = timed(partial(loop.train, EPOCHS), loop.evaluate, seconds, device)
         loop.close()
         del loop
         free(device)
-        found.append(_Shape(group, lanes, step / EPOCHS / first.steps_per_epoch / lanes, look / lanes))
+        found.append(Shape(group, count, step / EPOCHS / first.steps_per_epoch / count, look / count))
     return found

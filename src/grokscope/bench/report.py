@@ -179,29 +179,33 @@ def _sweeps(rows: Iterable[Measured]) -> Table:
 
 
 def _experiments(rows: Iterable[Measured]) -> Table:
-    cells = [
-        (
-            row["experiment"],
-            row["precision"],
-            f"{row['runs']:,}",
-            f"{len(row['lanes'])}",
-            f"{row['epochs']:.0%}",
-            f"{row['seconds']:,.1f}",
-            short(row["run_steps_per_s"]),
-            short(row["bench_run_steps_per_s"]),
-            f"{1000 * row['seconds'] * (1 - row['of_bench']) / row['runs']:.1f} ms",
-            f"{row['of_bench']:.0%}",
-            "yes" if row["of_bench"] >= WHOLE else "no",
+    cells = []
+    for row in rows:
+        added = row["seconds"] * (1 - row["of_bench"]) / row["runs"]
+        enough = added * row["bench_run_steps_per_s"] * WHOLE / (1 - WHOLE)
+        cells.append(
+            (
+                row["experiment"],
+                row["precision"],
+                f"{row['runs']:,}",
+                f"{len(row['lanes'])}",
+                f"{row['seconds']:,.1f}",
+                short(row["run_steps_per_s"]),
+                short(row["bench_run_steps_per_s"]),
+                f"{1000 * added:.1f} ms",
+                f"{row['run_steps'] / row['runs']:,.0f}",
+                f"{row['of_bench']:.0%}",
+                f"{max(enough, 0):,.0f}",
+            )
         )
-        for row in rows
-    ]
-    rates = ("run-steps/s", "bench", "added", "of bench", f"≥ {WHOLE:.0%}")
-    header = ("experiment", "", "runs", "shapes", "epochs", "s", *rates)
+    rates = ("run-steps/s", "bench", "added", "steps per run", "of bench", f"{WHOLE:.0%} from")
+    header = ("experiment", "", "runs", "shapes", "s", *rates)
     note = (
         "Runs of experiments, trained together as `reproduce` trains them, from opening the first to saving the last; start-up and "
-        "compilation apart. epochs: fraction of their epochs for which they were trained. bench: steps and evaluations alone, of "
-        "one shape after another, with as many lanes. added: the time of a run beyond them. Runs that refer to "
-        "other runs are not among them."
+        "compilation apart. bench: steps and evaluations alone, of one shape after another, with as many lanes. added: the time of "
+        "a run beyond them. Runs have as many steps as fit into the measurement, at most those of the experiment. "
+        f"{WHOLE:.0%} from: steps per run from which the rate is {WHOLE:.0%} of bench, if what is added stays the same. Runs that "
+        "refer to other runs are not among them."
     )
     return Table("Whole experiments", header, cells, note)
 

@@ -16,10 +16,11 @@ from .claims import Results, print_rows
 from .collecting import Collector, collected
 from .completion import complete
 from .place import On, PlaceSets, parse_fixed_place
+from .preview import DryRun, show_preview
 from .printing import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -79,6 +80,7 @@ def reproduce(
             "--add", help="Keep the stored results of runs that are still asked for, and train the others only."
         ),
     ] = False,
+    dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -125,6 +127,19 @@ def reproduce(
     if arms is not None:
         _check_kept([one.name for one in chosen if one.name not in earlier], results, scale, add)
     todo = {name: still_asked(earlier[name], own) if name in earlier else own for name, own in wanted.items()}
+    if dry_run:
+        several = len(todo) > 1
+        show_preview(
+            [(f"{name}: {arm}" if several else arm, own) for name, some in todo.items() for arm, own in some],
+            place=place,
+            runs=runs,
+            device=device,
+            lanes=lanes,
+            again=again,
+            as_json=as_json,
+            more=_not_counted(chosen, earlier),
+        )
+        return
     everything = [one for some in todo.values() for one in some]
     begin, before = time.perf_counter(), 0 if again else _steps(everything, runs)
     spent_on = TrainingStats()
@@ -171,6 +186,14 @@ def reproduce(
     )
     if failures:
         raise typer.Exit(1)
+
+
+def _not_counted(chosen: Sequence[Experiment], earlier: Mapping[str, Stored]) -> list[str]:
+    """What a preview of these experiments leaves out."""
+    found = [f"{name}: the {len(kept.runs):,} runs of the stored results are kept." for name, kept in earlier.items()]
+    training = [one.name for one in chosen if one.trains_on]
+    found += [f"{name}: further runs, trained when its results are collected, are not counted." for name in training]
+    return found
 
 
 def _prepared(chosen: Sequence[Experiment], results: Path, scale: Scale, skip: bool) -> list[Experiment]:

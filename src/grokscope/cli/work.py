@@ -13,6 +13,7 @@ import typer
 from .app import Again, Device, Json, Lanes, Name, Quiet, Runs, Seeds, Sets, app, parse_seeds, parse_sets, parse_ticket
 from .completion import complete
 from .place import On, parse_place
+from .preview import DryRun, show_preview
 from .printing import to_json
 from .session import command_line, print_stats, stop_here_if_interrupted, train_and_show
 
@@ -129,6 +130,7 @@ def train(
     lanes: Lanes = None,
     again: Again = False,
     track: Track = None,
+    dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -152,6 +154,9 @@ def train(
     place = parse_place(on, sets)
     config = read_config(file, chosen | sets)
     configs = with_seeds(config, parse_seeds(seeds) if seeds is not None else None, "--seeds")
+    if dry_run:
+        _preview(configs, place, runs, device, lanes, again, as_json)
+        return
     train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or (), name)
 
 
@@ -169,6 +174,7 @@ def sweep(
     lanes: Lanes = None,
     again: Again = False,
     track: Track = None,
+    dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -190,7 +196,26 @@ def sweep(
     sets = parse_sets(settings)
     place = parse_place(on, sets)
     configs = read_grid(file, sets, parse_seeds(seeds) if seeds is not None else None)
+    if dry_run:
+        _preview(configs, place, runs, device, lanes, again, as_json)
+        return
     train_and_report(configs, place, runs, device, lanes, again, quiet, as_json, track or (), name)
+
+
+def _preview(
+    configs: Sequence[RunConfig],
+    place: Executor,
+    runs: Path,
+    device: str,
+    lanes: int | None,
+    again: bool,
+    as_json: bool,
+) -> None:
+    from ..conditions import arms_of
+
+    arms = arms_of([config.to_dict() for config in configs])
+    asked = [(arms.names[at], configs[at]) for at in arms.order()]
+    show_preview(asked, place=place, runs=runs, device=device, lanes=lanes, again=again, as_json=as_json)
 
 
 def train_and_report(

@@ -220,9 +220,14 @@ class Experiment:
     """Where settings of the arms are found by tuning: the experiment with those stored in a folder of results."""
 
     @property
+    def trains_on(self) -> bool:
+        """Whether further runs are trained when its results are collected, such as searches."""
+        return not training.isdisjoint(self.collected)
+
+    @property
     def needs_device(self) -> bool:
         """Whether collecting its results needs the device that its runs were trained on, for timing or for further training."""
-        return self.priced or not training.isdisjoint(self.collected)
+        return self.priced or self.trains_on
 
     def arms_at(self, scale: Scale) -> dict[str, Overrides]:
         """The arms that are run at a scale."""

@@ -135,8 +135,12 @@ def _here(
 
 
 def _check(wanted: Mapping[str, RunConfig], runs: str | Path) -> None:
-    """Raise for what can be known here: the folder, and runs that are referred to but neither stored nor wanted."""
     check_writable(runs)
+    check_known(wanted, runs)
+
+
+def check_known(wanted: Mapping[str, RunConfig], runs: str | Path) -> None:
+    """Raise for what can be known here: data, and runs that are referred to but neither stored nor wanted."""
     for config in wanted.values():
         config.task.require_data()
         if not origins(config) & wanted.keys():
