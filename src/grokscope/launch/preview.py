@@ -37,8 +37,14 @@ class Preview(NamedTuple):
     @property
     def total(self) -> Part:
         """All conditions together; a run that several have counts once."""
-        runs, finished, begun, steps = (sum(column) for column in zip(*(part[1:] for part in self.parts), strict=True))
-        return Part("total", runs, finished, begun, steps)
+        parts = self.parts
+        return Part(
+            "total",
+            runs=sum(part.runs for part in parts),
+            finished=sum(part.finished for part in parts),
+            begun=sum(part.begun for part in parts),
+            steps=sum(part.steps for part in parts),
+        )
 
 
 def preview(asked: Iterable[tuple[str, RunConfig]], runs: Path, again: bool = False) -> Preview:
