@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from grokscope.errors import ConfigError
-from grokscope.fleet import Fleet, Job, engine
+from grokscope.fleet import Fleet, Job, TrainingStats, engine
 from grokscope.fleet.io_pool import IOPool
 from grokscope.launch.plan import pack
 from grokscope.launch.scheduler import Group, Scheduler
@@ -208,11 +208,11 @@ def test_on_a_gpu_every_worker_has_a_stream_and_every_group_one_fleet(tiny, memo
     class Program(engine.Program):
         def __init__(self, template, lanes, device, **how):
             super().__init__(template, lanes, CPU, **how)
-            if threading.get_ident() not in {thread for thread, _ in used}:
-                both.wait(600)  # each worker has a fleet before the first one trains
             used.append((threading.get_ident(), here.stream))
 
         def train_epoch(self, epochs=1):
+            if not hasattr(here, "trains"):
+                here.trains = both.wait(600)  # both workers train at once
             at_work.append(sum(group.fleets for group in team.groups))
             assert max(group.fleets for group in team.groups) == 1
             super().train_epoch(epochs)
@@ -260,6 +260,45 @@ def test_a_fleet_that_shares_its_queue_opens_no_run_before_it_has_a_lane(tiny, m
     fleet._save_all = lambda status: begun.append(len(fleet.prefetched))
     fleet.run()
     assert turns == ["begin", 2] and begun == [opened]
+
+
+def test_fleets_that_share_a_gpu_open_their_first_runs_one_after_the_other(tiny, memory, monkeypatch):
+    turns, stop = [], []
+
+    class Fleet:
+        stats = TrainingStats()
+
+        def __init__(self, jobs, *, filling, **how):
+            self.jobs = jobs
+            turns.append(filling)
+
+        def run(self):
+            self.jobs.clear()
+
+    monkeypatch.setattr("grokscope.launch.scheduler.Fleet", Fleet)
+    tasks = [Modular(p=p, distractors=1, alphabet=2) for p in (5, 7)]
+    jobs = [Job(config=replace(tiny, task=task), sink=memory()) for task in tasks]
+    scheduler = scheduler_of(jobs, interrupted=lambda: bool(stop))
+    scheduler.device = torch.device("cuda")
+    for group in scheduler.groups:
+        scheduler._attempt(group)
+    first, second = turns
+    begun = []
+    waiting = threading.Thread(target=lambda: second.__enter__() or begun.append("interrupted"))
+    with first as free:
+        waiting.start()
+        waiting.join(0.2)
+        assert free and waiting.is_alive() and not begun
+        stop.append(True)
+    waiting.join(600)
+    assert begun == ["interrupted"]
+
+
+def test_a_fleet_that_is_interrupted_before_its_turn_opens_nothing(tiny, memory):
+    jobs = deque(Job(config=replace(tiny, seed=seed), sink=memory()) for seed in range(3))
+    fleet = Fleet(jobs, lanes=2, device=CPU, filling=nullcontext(False))
+    fleet.run()
+    assert len(jobs) == 3 and fleet.program is None and not any(job.sink.saves for job in jobs)
 
 
 def test_a_gpu_trains_its_only_group_with_two_fleets(tiny, memory):

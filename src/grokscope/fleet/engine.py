@@ -70,7 +70,7 @@ class Fleet:
         self.io_pool = IOPool(io_threads)
         """Opens runs ahead of time and saves them while the device trains."""
         self.filling = filling or nullcontext()
-        """Entered while the first runs are opened."""
+        """Entered while the first runs are opened; none is if that returns False."""
         self.shares = shares
         """Whether other fleets take jobs from the same queue: the last ones are opened for free lanes only, since another fleet may
         have one."""
@@ -102,8 +102,9 @@ class Fleet:
         begin: float | None = None
         saved_at, pause = time.monotonic(), self.save_every
         try:
-            with self.filling:
-                self._fill()
+            with self.filling as turn:
+                if turn is not False:
+                    self._fill()
             while self._active():
                 if self._advance():
                     self._save_all("stopped")

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
@@ -49,9 +49,6 @@ class Group:
     """Whether the tensors of finished runs stay on the device."""
     backed_off: bool = False
     """Whether the number of lanes was halved because memory ran out."""
-    filling: threading.Lock = field(default_factory=threading.Lock)
-    """Held by the fleet that opens its first runs: on a GPU two fleets begin one after the other, so that they are not busy with
-    opening and saving at the same time."""
 
     @property
     def work(self) -> int:
@@ -92,6 +89,8 @@ class Scheduler:
         """Runs that failed, with the reason."""
         self.skipped: list[Job] = []
         """Runs that another process trains."""
+        self._filling = threading.Lock()
+        """Held by the fleet that opens its first runs on a GPU."""
         self._lock = threading.Lock()
         self._errors: list[BaseException] = []
         self._abandoned = False
@@ -200,7 +199,7 @@ class Scheduler:
             save_every=self.save_every,
             fleets=lambda: sum(g.fleets for g in self.groups),
             io_threads=0 if self.device.type == "cpu" else IO_THREADS,
-            filling=group.filling if self.device.type == "cuda" else nullcontext(),
+            filling=self._turn() if self.device.type == "cuda" else nullcontext(),
             shares=self.workers > 1 and self._shares(group),
             fit_only=group.fit_only,
             stay=group.stay,
@@ -215,6 +214,13 @@ class Scheduler:
             with self._lock:
                 self.stats += fleet.stats
         return None
+
+    @contextmanager
+    def _turn(self) -> Iterator[bool]:
+        """Fleets on a GPU begin one after the other, so that one trains while the next opens its runs, and they do not all save at
+        the same time. False if training was interrupted before a fleet had its turn."""
+        with self._filling:
+            yield not self._asked_to_stop()
 
     def _waiting(self) -> int:
         return sum(len(group.waiting) for group in self.groups)
