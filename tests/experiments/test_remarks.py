@@ -1,5 +1,6 @@
 """What stands beside a verdict: remarks, cases that the experiment cannot answer, and ranges that exclude nothing."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -168,6 +169,19 @@ def test_who_compares_its_horizon_with_the_papers_names_all_that_it_has(name):
     if "epochs instead of" in experiment.differs:
         horizons = {config.epochs for _, config in experiment.configs("full")}
         assert [epochs for epochs in horizons if f"{epochs:,}" not in experiment.differs] == []
+
+
+@pytest.mark.parametrize("name", [name for name in all_experiments() if name.startswith("si-")])
+def test_what_differs_from_table_g2_is_what_the_runs_have(name):
+    """Of horizons and of shares of the pairs that are trained on (Table G.2: 10,000 epochs, 0.3)."""
+    experiment = find_experiment(name)
+    configs = [config for _, config in experiment.configs("full")]
+    horizons = {config.epochs for config in configs} | {10_000}
+    named = [int(number.replace(",", "")) for number in re.findall(r"([\d,]+) epochs", experiment.differs)]
+    assert [epochs for epochs in named if epochs not in horizons] == []
+    if "the number of examples" not in experiment.differs:
+        shares = {config.task.train_fraction for config in configs} - {0.3}
+        assert [share for share in shares if f"{share:g} " not in experiment.differs] == []
 
 
 @pytest.mark.parametrize(
