@@ -84,6 +84,29 @@ def test_what_is_set_aside_makes_no_claim_stronger():
     assert judge(claim(untested={"one": "why", "two": "why"}), TIMES).verdict == "disagrees"
 
 
+def test_how_little_a_verdict_says_stands_beside_it():
+    """On the page and on the card: without opening the details."""
+    few = claim(InEach({f"{at}": ShareAtLeast("fast", 0.95) for at in range(9)}))
+    about = {"device": "none", "scale": "full"}
+    known = TIMES._replace(about=about, runs=TIMES.runs.assign(steps=1, step_seconds=0.0))
+    experiment = replace(find_experiment("si-fig8"), claims=[few])
+    (found,) = rulings(experiment, known)
+    said = "20 runs are too few to agree among 9 cases, whatever they show"
+    assert [case["note"] for case in found["cases"]] == [said] * 9
+    assert f"| cannot be told ({said}) |" in claims_page(Ledger("full", [(experiment, known)], []), [found])
+    assert f"<em>{said}</em>" in card(found)
+    assert not any(case["note"] for case in rulings(replace(experiment, claims=[claim()]), known)[0]["cases"])
+
+
+def test_one_run_is_one():
+    (case,) = ShareAtLeast("a", 0.5)(results_of(a=[100])).cases
+    assert case.note == "1 run is too few to agree, whatever it shows"
+    (case,) = Sooner("a", "b")(results_of(a=[100], b=[200])).cases
+    assert case.blocked == "1 seed is fewer than 6"
+    (case,) = Sooner("a", "b")(results_of(a=[100, 100], b=[200, 200])).cases
+    assert case.blocked == "2 seeds are fewer than 6"
+
+
 def test_a_share_of_no_runs_is_not_tested_and_says_why(monkeypatch):
     made = TIMES._replace(runs=TIMES.runs.assign(holds=np.where(TIMES.runs["arm"] == "fast", np.nan, 1.0)))
     rule = InEach({arm: ShareAtLeast(arm, 0.5, column="holds") for arm in ("fast", "slow")})

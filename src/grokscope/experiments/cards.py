@@ -158,7 +158,7 @@ def _case(case: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
         "kind": _kind(first) if first else "",
         "p": _p(case["p"]),
         "seeds": case["seeds"] or "",
-        "blocked": case["blocked"] if first else "",
+        "note": case["blocked"] or case["note"] if first else "",
     }
 
 

@@ -106,7 +106,8 @@ def _claim(row: dict[str, Any]) -> list[str]:
 def _cells(case: dict[str, Any]) -> str:
     effect = case["effects"][0]["text"] if case["effects"] else case["measured"]
     p = "" if case["p"] is None else f"{case['p']:.2g}"
-    verdict = case["verdict"] + (f" ({case['blocked']})" if case["blocked"] else "")
+    note = case["blocked"] or case["note"]
+    verdict = case["verdict"] + (f" ({note})" if note else "")
     cells = (case["name"] or "all", verdict, effect, p, str(case["seeds"] or ""))
     return "| " + " | ".join(_plain(cell) for cell in cells) + " |"
 
