@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,10 @@ from grokscope.experiments.ledger import Ledger, rulings
 from grokscope.experiments.regimes import regime_of
 from grokscope.experiments.rules import Conditional, InEach, InRegimes, ShareAtLeast, Sooner, WithinRange
 from grokscope.experiments.settle import judge
+from grokscope.papers.grokking_tickets.table1_authors import STARTS
+from grokscope.store.results import load_results
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 BOUNDS = {
     "accuracy": (0.0, 1.0),
@@ -176,6 +181,25 @@ def test_uniform_attention_passes_the_range_of_the_summed_mass():
     uniform = config.model.heads / config.task.shape.length
     assert uniform == pytest.approx(0.8) and asked.low < uniform < asked.high
     assert "0.8" in own.remark
+
+
+def test_cases_of_table_1_are_set_aside_where_the_checkpoint_has_generalised():
+    """Pruning cannot turn it into a generalising network; elsewhere no checkpoint has, and the case is judged."""
+    results = load_results(RESULTS, "gt-table1-authors", "full")
+    reached = results.runs.set_index("arm")["t_first_95"]
+    claims = {own.name: own for own in find_experiment("gt-table1-authors").claims}
+    for start, (checkpoint, epoch) in STARTS.items():
+        generalised = (reached[checkpoint] <= epoch).mean()
+        aside = {name: [case for case in claims[name].untested if case.endswith(start)] for name in claims}
+        if generalised > 0:
+            assert generalised > 0.9
+            assert {name: len(cases) for name, cases in aside.items() if cases} == {
+                "pruning-alone": 4,
+                "gains": 4,
+                "both": 2,
+            }
+        else:
+            assert not any(aside.values())
 
 
 @pytest.mark.parametrize("experiment", all_experiments().values(), ids=lambda one: one.name)
