@@ -18,9 +18,10 @@ from grokscope.experiments.counts import verdict_counts
 from grokscope.experiments.frozen import rule_hash
 from grokscope.experiments.ledger import Ledger, rulings
 from grokscope.experiments.regimes import regime_of
-from grokscope.experiments.rules import Conditional, InEach, InRegimes, ShareAtLeast, Sooner, WithinRange
+from grokscope.experiments.rules import Conditional, Correlated, InEach, InRegimes, ShareAtLeast, Sooner, WithinRange
 from grokscope.experiments.settle import judge
 from grokscope.papers.grokking_tickets.table1_authors import STARTS
+from grokscope.papers.inductive_bias.checkpoints import SHARED_SEEDS
 from grokscope.store.results import load_results
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -200,6 +201,24 @@ def test_cases_of_table_1_are_set_aside_where_the_checkpoint_has_generalised():
             }
         else:
             assert not any(aside.values())
+
+
+def by_seed(rule):
+    """A rule whose bootstrap draws whole seeds instead of runs."""
+    if isinstance(rule, InEach):
+        return InEach({case: by_seed(one) for case, one in rule.rules.items()})
+    return replace(rule, cluster="seed") if isinstance(rule, Correlated) else replace(rule, rule=by_seed(rule.rule))
+
+
+@pytest.mark.parametrize("name", ["ib-compressibility", "ib-compressibility-authors"])
+def test_verdicts_are_the_same_where_whole_seeds_are_drawn_instead_of_runs(name):
+    results = load_results(RESULTS, name, "full")
+    said = [own for own in find_experiment(name).claims if SHARED_SEEDS in own.remark]
+    assert said
+    for own in said:
+        runs, seeds = own.rule(results), by_seed(own.rule)(results)
+        assert [case.verdict for case in seeds.cases] == [case.verdict for case in runs.cases]
+        assert {case.seeds for case in seeds.cases} == {20}
 
 
 @pytest.mark.parametrize("experiment", all_experiments().values(), ids=lambda one: one.name)

@@ -100,8 +100,8 @@ experiment(
                 }
             ),
             untested=ASIDE,
-            remark="With what two of the authors' three seeds had (another's split, a learning rate of 0.001, epoch 1000) the mean is "
-            "the paper's, as the claim table says, and too near to 0.9 to tell; half of the test pairs were trained on there.",
+            remark="With what two of the authors' three seeds had (another's split, a learning rate of 0.001, epoch 1000) the mean "
+            "is the paper's, as the claim table says, and too near to 0.9 to tell; half of the test pairs were trained on there.",
         ),
         Claim(
             name="gains",

@@ -71,6 +71,7 @@ experiment(
             text="In each regime: runs with β = 0.3 reach 99 % test accuracy sooner than runs without a prior (paired permutation "
             "test; ratio of times and difference of shares).",
             rule=in_regimes(Sooner("β = 0.3", "no prior"), tuple(WHERE)),
+            remark="The rule compares one strength with none. How the time changes along the strengths is asked by inverse-law.",
         ),
         Claim(
             name="inverse-law",
