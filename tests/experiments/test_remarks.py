@@ -221,6 +221,18 @@ def test_verdicts_are_the_same_where_whole_seeds_are_drawn_instead_of_runs(name)
         assert {case.seeds for case in seeds.cases} == {20}
 
 
+def test_permutations_with_one_head_are_set_aside():
+    """One head with half of its weight on each operand cannot tell (a, b) from (b, a): the oracle is no solution."""
+    experiment = find_experiment("si-fig10")
+    arms = {arm for arm, config in experiment.configs("full", 1) if config.task.kind == "permutation"}
+    groups = {arm.rpartition(", ")[0] for arm in arms}
+    assert len(groups) == 6
+    ruled = {own.name: judge(own, load_results(RESULTS, "si-fig10", "full")).cases for own in experiment.claims}
+    for cases in ruled.values():
+        assert {case.verdict for case in cases if case.name in groups} == {"not tested"}
+        assert "not tested" not in {case.verdict for case in cases if case.name not in groups}
+
+
 @pytest.mark.parametrize("experiment", all_experiments().values(), ids=lambda one: one.name)
 def test_every_experiment_says_what_is_not_the_authors(experiment):
     assert experiment.differs

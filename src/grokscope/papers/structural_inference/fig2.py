@@ -77,6 +77,8 @@ experiment(
             text="In each regime and for each way of norm matching, of the runs that memorised (99 % of the training set): the "
             "mean of the best test accuracy lies below 5 %. Cannot be told where none memorised: it never had to generalise.",
             rule=in_regimes(InEach({arm: at_chance(arm) for arm in MISLED})),
+            remark="Where it disagrees attention is not wholly on the distractors: the penalty on queries and keys leaves a median "
+            "D of 3.7 nats at the end, about a hundredth of the weight on each operand. Among constant symbols that is enough.",
         ),
         Claim(
             name="misled-decay",
