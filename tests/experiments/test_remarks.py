@@ -221,6 +221,23 @@ def test_verdicts_are_the_same_where_whole_seeds_are_drawn_instead_of_runs(name)
         assert {case.seeds for case in seeds.cases} == {20}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "causes-collapse/collapses-relatively",
+        "causes-starvation/starves-relatively",
+        "causes-starvation/amplified",
+        "causes-structure-norm/attention-must-move",
+        "si-critics-tickets/tickets",
+    ],
+)
+def test_what_the_paper_does_not_say_is_not_counted_as_its_statement(name):
+    """It speaks of the gradient of attention alone, changes nothing in mid-run, and does not say that every part helps."""
+    experiment, _, wanted = name.partition("/")
+    (own,) = (one for one in find_experiment(experiment).claims if one.name == wanted)
+    assert own.of == "ours"
+
+
 def test_permutations_with_one_head_are_set_aside():
     """One head with half of its weight on each operand cannot tell (a, b) from (b, a): the oracle is no solution."""
     experiment = find_experiment("si-fig10")
@@ -257,6 +274,7 @@ def test_what_differs_from_table_g2_is_what_the_runs_have(name):
     horizons = {config.epochs for config in configs} | {10_000}
     named = [int(number.replace(",", "")) for number in re.findall(r"([\d,]+) epochs", experiment.differs)]
     assert [epochs for epochs in named if epochs not in horizons] == []
+    assert {config.precision for config in configs} == {"tf32"} and "TF32" in experiment.differs
     if "the number of examples" not in experiment.differs:
         shares = {config.task.train_fraction for config in configs} - {0.3}
         assert [share for share in shares if f"{share:g} " not in experiment.differs] == []

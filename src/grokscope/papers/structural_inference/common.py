@@ -15,7 +15,7 @@ epochs again. All experiments start from it, so that equal runs are trained once
 
 LOST = (
     "Model, optimizer, p, train fraction and clipping are those of Table G.2; the learning rate (1e-3), β (0.3 unless swept) and "
-    "what a distractor is are lost from the paper's text and ours"
+    "what a distractor is are lost from the paper's text and ours; products are in TF32 instead of automatic mixed precision"
 )
 """Which settings are not the authors', without the horizon."""
 DIFFERS = f"{LOST}; 15,000 epochs instead of 10,000."
