@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 from tables import lognormal, results_of
 from test_cards import row
 
@@ -236,6 +237,29 @@ def test_what_the_paper_does_not_say_is_not_counted_as_its_statement(name):
     experiment, _, wanted = name.partition("/")
     (own,) = (one for one in find_experiment(experiment).claims if one.name == wanted)
     assert own.of == "ours"
+
+
+@pytest.mark.parametrize(
+    ("claim", "column", "of"), [("variance", "logit_variance", np.log), ("entropy", "entropy", np.asarray)]
+)
+def test_what_logit_variance_and_entropy_do_in_the_first_quarter_of_the_wait(claim, column, of):
+    """The rules compare the ends of the wait, and at t_grok attention has settled: what comes before stands beside them."""
+    results = load_results(RESULTS, "si-conj-e1", "full")
+    assert results.runs["t_c"].isna().mean() > 0.8
+    changes = {}
+    for _, run in results.runs.dropna(subset=["t_mem", "t_grok"]).iterrows():
+        curve = results.curves[results.curves["run"] == run["run"]].sort_values("epoch")
+        when = run["t_mem"] + np.array([0.0, 0.25]) * (run["t_grok"] - run["t_mem"])
+        start, quarter = of(np.interp(when, curve["epoch"], curve[column]))
+        changes.setdefault(run["arm"], []).append(quarter - start)
+    tests = {arm: ttest_1samp(own, 0.0) for arm, own in changes.items()}
+    moved = {arm: np.sign(found.statistic) for arm, found in tests.items() if found.pvalue < 0.05}
+    if claim == "variance":
+        assert moved == dict.fromkeys(("q = 1", "q = 4", "q = 16", "q = 32"), -1.0)
+    else:
+        assert {arm for arm, sign in moved.items() if sign > 0} == {"q = 1"}
+    (own,) = (one for one in find_experiment("si-conj-e1").claims if one.name == claim)
+    assert "quarter into the wait" in own.remark
 
 
 def test_permutations_with_one_head_are_set_aside():
