@@ -27,6 +27,7 @@ def case(name="", verdict="agrees", **given):
         "simulated": None,
         "asked": None,
         "blocked": "",
+        "note": "",
         "measured": "a: 5 · b: 9",
     }
     return {"name": name, "verdict": verdict, **plain, **given}

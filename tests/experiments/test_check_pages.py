@@ -7,7 +7,8 @@ from tables import lognormal, results_of
 
 from grokscope.config import RunConfig
 from grokscope.experiments import base
-from grokscope.experiments.base import Claim, Experiment
+from grokscope.experiments.base import VERDICTS, Claim, Experiment
+from grokscope.experiments.cards import counts_table
 from grokscope.experiments.check_pages import disagreements
 from grokscope.experiments.claims_page import claims_page
 from grokscope.experiments.frozen import rule_hashes
@@ -104,9 +105,23 @@ def test_missing_pages_are_named(ledger, tmp_path):
 def test_the_summary_counts_and_names_what_disagrees(ledger):
     page = claims_page(ledger, ledger.rows())
     head = page.partition("## How to read")[0]
-    assert "| structural-inference | 3 | 1 | 0 | 1 | 0 | 1 |" in head and "| all | 3 | 1 | 0 | 1 | 0 | 1 |" in head
+    assert "| structural-inference | the paper's | 3 | 1 | 0 | 1 | 0 | 1 |" in head
+    assert "| all | the paper's | 3 | 1 | 0 | 1 | 0 | 1 |" in head and "ours" not in head
     assert "- [toy-one/later](#toy-one) It is later." in head and "toy-one/sooner" not in head
     assert "### toy-one/sooner: agrees" in page and "FDR q = " in page and "Settings: ours." in page
+
+
+def test_statements_are_counted_by_whose_they_are(ledger):
+    """Where the paper says one thing and a critic another, their verdicts are not added up."""
+    rows = [dict(row, of=of) for row, of in zip(ledger.rows(), ("paper", "critic", "ours"), strict=True)]
+    head = claims_page(ledger, rows).partition("## How to read")[0]
+    for row, whose in zip(rows, ("the paper's", "its critics'", "ours"), strict=True):
+        counts = " | ".join("1" if verdict == row["verdict"] else "0" for verdict in VERDICTS)
+        assert f"| structural-inference | {whose} | 1 | {counts} |" in head
+    assert "- [toy-one/later](#toy-one) It is later. (" in head
+    table = counts_table(rows)
+    for title in ("of the papers", "of critics", "ours"):
+        assert f'<th scope="row">{title}</th><td class="number">1</td>' in table
 
 
 def test_q_values_are_over_the_whole_ledger(ledger):

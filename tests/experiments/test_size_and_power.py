@@ -5,7 +5,9 @@ import pytest
 from controls import CONTROLS, with_column
 from tables import lognormal, results_of
 
+from grokscope.analysis.location import median_tails
 from grokscope.experiments import power
+from grokscope.experiments.clocks import FIRST_99
 from grokscope.experiments.rules import (
     Fastest,
     PowerLaw,
@@ -71,6 +73,19 @@ def test_a_case_whose_spread_leaves_it_no_power_says_so():
         in WithinRange("norm", "a", -1, 1)(wide).measured
     )
     assert "could hardly" not in WithinRange("norm", "a", -1, 1)(with_column(0.0, noise=0.1)).measured
+
+
+@pytest.mark.parametrize("seeds", [8, 20])
+def test_the_power_of_a_median_is_that_of_the_sign_test(seeds):
+    """Not of a test of the mean, whose power depends on how far the latest runs are: against tables of times."""
+    rule = WithinRange(FIRST_99, "a", 0.0, 1000.0)
+    (case,) = rule(results_of(a=[*lognormal(500, seeds - 1, seed=1), None])).cases
+    assert case.simulated.at == "a quarter of the runs beyond one end of the range"
+    generator = np.random.default_rng(3)
+    for share, expected in ((0.5, case.simulated.size), (0.75, case.simulated.power)):
+        tables = np.where(generator.random((4000, seeds)) < share, 900.0, 1e6)
+        p = [median_tails(times, 1000.0)[1] for times in tables]
+        assert np.mean(np.array(p) < 0.025) == pytest.approx(expected, abs=0.03)
 
 
 def test_the_power_of_a_wide_range_is_taken_near_its_end():

@@ -189,10 +189,10 @@ def test_a_paper_page_says_what_the_ledger_says():
     assert line.startswith("- **disagrees**; not below a false-discovery rate of 5 %: A ticket is sooner.")
     assert "Note: It asks little." in line
     assert line.endswith(" [gt-x/sooner](../gallery.html#gt-x/sooner)")
-    assert "1 statement: 1 disagrees." in text
+    assert "The paper's own: 1 statement: 1 disagrees. Its critics' and ours: 0 statements." in text
     assert "### What holds" not in text and not pictures
     assert "`gt-fig2a`" in text.split("## Outstanding")[1]
     assert "arxiv.org/abs/2310.19470" in text and "Minegishi, Iwasawa & Matsuo" in text
-    assert "| grokking tickets | 1 | 0 | 0 | 1 | 0 | 0 |" in pages.index()
+    assert "| grokking-tickets | the paper's | 1 | 0 | 0 | 1 | 0 | 0 |" in pages.index()
     empty, _ = pages.page("inductive-bias")
     assert "No results are current" in empty

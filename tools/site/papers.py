@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import io
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import yaml
 
 from grokscope.experiments.base import PAPERS, VERDICTS, Experiment, all_experiments
-from grokscope.experiments.claims_page import claims_page
+from grokscope.experiments.claims_page import claims_page, summary_table
 from grokscope.experiments.counts import verdict_counts
 from grokscope.experiments.drawing import drawn_pictures
 from grokscope.experiments.ledger import Ledger, decided, load_ledger
@@ -59,12 +58,8 @@ class PaperPages:
             cited = self.cited[paper]
             link = f"[{paper.replace('-', ' ').capitalize()}]({paper}.md)"
             lines.append(f"- **{link}**: *{cited['title']}*, {authors(cited)} {cited['year']}.")
-        lines += ["", "| paper | claims | " + " | ".join(VERDICTS) + " |", "|---|" + "---|" * (1 + len(VERDICTS))]
-        for paper in PAPERS:
-            counts = Counter(row["verdict"] for row in self.of(paper))
-            cells = " | ".join(str(counts[verdict]) for verdict in VERDICTS)
-            lines.append(f"| {paper.replace('-', ' ')} | {counts.total()} | {cells} |")
-        return "\n".join([*lines, "", self.ledger.summary(), ""])
+        table = summary_table([row for row in self.rows if row["paper"] in PAPERS])
+        return "\n".join([*lines, "", *table, "", self.ledger.summary(), ""])
 
     def of(self, paper: str) -> list[dict[str, Any]]:
         return [row for row in self.rows if row["paper"] == paper]
@@ -78,8 +73,11 @@ class PaperPages:
             "",
         ]
         lines += ["## The question", "", question(paper), "", "## The verdicts", ""]
+        own = verdict_counts([row for row in rows if row["of"] == "paper"], "statement")
+        others = verdict_counts([row for row in rows if row["of"] != "paper"], "statement")
         counted = (
-            f"{verdict_counts(rows, 'statement')} Each is a line below, linked to its card in [the gallery]({GALLERY})."
+            f"The paper's own: {own} Its critics' and ours: {others} Each is a line below, linked to its card in "
+            f"[the gallery]({GALLERY})."
         )
         lines += [counted if rows else "No results are current: see the last section.", ""]
         for verdict, (heading, meaning) in HEADINGS.items():

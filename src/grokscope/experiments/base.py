@@ -115,6 +115,8 @@ class Case:
     """Why it cannot be told, or is not tested, whatever the p values are."""
     untested: str = ""
     """Why the runs cannot answer it at all: it is "not tested", though it counts in Holm's correction as before."""
+    note: str = ""
+    """How little its verdict says, or why its effects seem to say more; set by `rules.settle`."""
     verdict: Verdict | None = None
     p: float | None = None
     """Two-sided, after Holm's correction within the claim; set by `rules.settle`."""

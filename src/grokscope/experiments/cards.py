@@ -36,6 +36,8 @@ WORDS = {
     "not tested": "Not tested",
 }
 SAYS = {"paper": "The paper says", "critic": "A critic says", "ours": "We say"}
+THEIRS = {"paper": "of the papers", "critic": "of critics", "ours": "ours"}
+"""Rows of the counts below that of all."""
 WHOSE = {"paper": "", "critic": "A claim of the paper's critics.", "ours": "A claim of our own, in no paper."}
 
 
@@ -72,10 +74,12 @@ def ledger_row(row: Mapping[str, Any]) -> str:
 
 
 def counts_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Verdicts by paper, as HTML."""
+    """Verdicts by paper, and by whose the statements are, as HTML."""
     names = sorted({row["paper"] for row in rows}, key=lambda name: (PAPERS.index(name) if name in PAPERS else 9, name))
     counted = [(name, paper_title(name), Counter(r["verdict"] for r in rows if r["paper"] == name)) for name in names]
     counted.append(("", "All", Counter(row["verdict"] for row in rows)))
+    for whose, title in THEIRS.items():
+        counted.append(("", title, Counter(row["verdict"] for row in rows if row["of"] == whose)))
     return _template("counts").render(counted=counted, verdicts=VERDICTS, marks=MARKS)
 
 
@@ -158,7 +162,7 @@ def _case(case: Mapping[str, Any], axes: Mapping[str, Any]) -> dict[str, Any]:
         "kind": _kind(first) if first else "",
         "p": _p(case["p"]),
         "seeds": case["seeds"] or "",
-        "blocked": case["blocked"] if first else "",
+        "note": case["blocked"] or case["note"] if first else "",
     }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from .base import PAPERS, VERDICTS, Experiment
 from .clauses import KEY
-from .counts import either
+from .counts import WHOSE, either
 from .frozen import made_from
 from .ledger import Ledger, decided, horizons
 
@@ -42,14 +43,17 @@ def claims_page(ledger: Ledger, rows: Sequence[dict[str, Any]]) -> str:
 
 
 def summary_table(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Counts of verdicts by paper."""
+    """Counts of verdicts by paper and by whose the statements are."""
     papers = sorted(
         {row["paper"] for row in rows}, key=lambda name: (PAPERS.index(name) if name in PAPERS else 9, name)
     )
-    lines = ["| paper | claims | " + " | ".join(VERDICTS) + " |", "|---|" + "---|" * (1 + len(VERDICTS))]
-    for paper in (*papers, "all"):
-        counts = Counter(row["verdict"] for row in rows if paper in ("all", row["paper"]))
-        lines.append(f"| {paper} | {counts.total()} | " + " | ".join(str(counts[v]) for v in VERDICTS) + " |")
+    lines = ["| paper | whose | claims | " + " | ".join(VERDICTS) + " |", "|---|---|" + "---|" * (1 + len(VERDICTS))]
+    for paper, whose in itertools.product((*papers, "all"), WHOSE):
+        own = [row for row in rows if paper in ("all", row["paper"]) and row["of"] == whose]
+        counts = Counter(row["verdict"] for row in own)
+        if own:
+            numbers = " | ".join(str(number) for number in (len(own), *(counts[verdict] for verdict in VERDICTS)))
+            lines.append(f"| {paper} | {WHOSE[whose]} | {numbers} |")
     return lines
 
 
@@ -60,9 +64,13 @@ def _list(title: str, rows: Sequence[dict[str, Any]]) -> list[str]:
     return [
         f"{title}:",
         "",
-        *(f"- [{row['id']}](#{row['experiment'].lower()}) {_cut(row['statement'])}" for row in rows),
+        *(f"- [{row['id']}](#{row['experiment'].lower()}) {_cut(row['statement'])}{_who(row)}" for row in rows),
         "",
     ]
+
+
+def _who(row: dict[str, Any]) -> str:
+    return "" if row["of"] == "paper" else f" ({row['of']})"
 
 
 def _cut(text: str) -> str:
@@ -85,9 +93,8 @@ def _section(experiment: Experiment, rows: Sequence[dict[str, Any]], epochs: Seq
 
 
 def _claim(row: dict[str, Any]) -> list[str]:
-    who = "" if row["of"] == "paper" else f" ({row['of']})"
     reported = f" The paper: {row['reported']}." if row["reported"] else ""
-    lines = [f"### {row['id']}: {row['verdict']}", "", f"*{row['statement']}*{who}{reported}", ""]
+    lines = [f"### {row['id']}: {row['verdict']}", "", f"*{row['statement']}*{_who(row)}{reported}", ""]
     if any(case["effects"] for case in row["cases"]):
         lines += ["| case | verdict | effect with 95 % interval | p | seeds |", "|---|---|---|---|---|"]
         lines += [_cells(case) for case in row["cases"]]
@@ -106,7 +113,8 @@ def _claim(row: dict[str, Any]) -> list[str]:
 def _cells(case: dict[str, Any]) -> str:
     effect = case["effects"][0]["text"] if case["effects"] else case["measured"]
     p = "" if case["p"] is None else f"{case['p']:.2g}"
-    verdict = case["verdict"] + (f" ({case['blocked']})" if case["blocked"] else "")
+    note = case["blocked"] or case["note"]
+    verdict = case["verdict"] + (f" ({note})" if note else "")
     cells = (case["name"] or "all", verdict, effect, p, str(case["seeds"] or ""))
     return "| " + " | ".join(_plain(cell) for cell in cells) + " |"
 

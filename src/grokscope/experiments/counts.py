@@ -8,6 +8,9 @@ from typing import Any
 
 from .base import VERDICTS
 
+WHOSE = {"paper": "the paper's", "critic": "its critics'", "ours": "ours"}
+"""Whose statements are, in words."""
+
 
 def verdict_counts(rows: Sequence[Mapping[str, Any]], what: str = "claim") -> str:
     """`3 claims: 2 agree, 1 disagrees.`"""

@@ -247,6 +247,7 @@ def _case(case: Case) -> dict[str, Any]:
         "simulated": case.simulated._asdict() if case.simulated else None,
         "asked": case.asked,
         "blocked": case.blocked,
+        "note": case.note,
         "measured": case.measured,
         "numbers": dict(case.numbers),
     }

@@ -132,6 +132,12 @@ def of_range(count: int, half_width: float) -> Simulated | None:
     return Simulated(agrees(half_width), agrees(inside), f"a mean {where} the range")
 
 
+def of_median(count: int) -> Simulated | None:
+    """Exact, of sign tests of the median: at an end of the range, and where a quarter of the runs lie beyond one end."""
+    found = of_share(count, 0.5)
+    return found and found._replace(at="a quarter of the runs beyond one end of the range")
+
+
 @lru_cache(maxsize=64)
 def of_several(seeds: int, arms: int, spread: float) -> Simulated:
     """Several arms, of which none or one takes 1.5 times as long."""

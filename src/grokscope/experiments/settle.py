@@ -44,7 +44,12 @@ class Rule:
 
 def too_few(pairs: int, wanted: int = FEWEST) -> str:
     """Why so few pairs decide nothing; empty if they are enough."""
-    return f"{pairs} seeds are fewer than {wanted}" if pairs < wanted else ""
+    return f"{counted(pairs, 'seed')} fewer than {wanted}" if pairs < wanted else ""
+
+
+def counted(number: int, what: str) -> str:
+    """`1 run is`, `3 runs are`"""
+    return f"{number} {what} is" if number == 1 else f"{number} {what}s are"
 
 
 def judge(claim: Claim, results: Results) -> Ruling:
@@ -66,8 +71,7 @@ def settle(cases: Sequence[Case]) -> Ruling:
             settled[at] = _set_aside(settled[at], verdict)
             continue
         note = _note(cases[at], verdict, disagrees, least, len(tested))
-        measured = "; ".join(part for part in (note, cases[at].measured) if part)
-        settled[at] = replace(settled[at], verdict=verdict, p=min(agrees, disagrees), measured=measured)
+        settled[at] = replace(settled[at], verdict=verdict, p=min(agrees, disagrees), note=note)
     verdict, when = combined({case.name: case.verdict or "cannot be told" for case in settled})
     if verdict == "agrees" and any(case.untested for case in settled):
         verdict = "agrees in part"  # what is set aside, perhaps after the runs, makes no claim stronger
@@ -95,7 +99,7 @@ def _note(case: Case, verdict: Verdict, disagrees: float, least: float, cases: i
         return SMALL if disagrees < ALPHA else ""
     if case.seeds and least >= ALPHA:
         among = f" among {cases} cases" if cases > 1 else ""
-        return f"{case.seeds} runs are too few to agree{among}, whatever they show"
+        return f"{counted(case.seeds, 'run')} too few to agree{among}, whatever {'it shows' if case.seeds == 1 else 'they show'}"
     notes = []
     if case.simulated and case.simulated.power < HARDLY and not case.blocked:
         notes.append(f"{case.seeds} runs like these could hardly agree, even where the claim is true")
@@ -140,5 +144,5 @@ def line(case: Case) -> str:
     stats += [f"{case.seeds} seeds"] if case.seeds else []
     stats += [str(case.simulated)] if case.simulated else []
     why = f"cannot be told: {case.blocked}" if case.blocked and case.verdict == "cannot be told" else case.blocked
-    parts = [", ".join(stats), why, case.measured]
+    parts = [", ".join(stats), why, case.note, case.measured]
     return head + "; ".join(part for part in parts if part)

@@ -138,7 +138,9 @@ class WithinRange(Rule):
                 test=test,
                 seeds=len(own),
                 blocked=too_few(len(own)),
-                simulated=power.of_range(len(own), power.in_deviations(own, (self.high - self.low) / 2)),
+                simulated=power.of_median(len(own))
+                if clock
+                else power.of_range(len(own), power.in_deviations(own, (self.high - self.low) / 2)),
             )
         ]
 

@@ -73,6 +73,7 @@ experiment(
             text="For each kind of distractors: in at least 80 % of the runs the norm of the task gradient on attention, over its "
             "largest value, is at epoch 1,000 at most half of the same ratio of the MLP (exact binomial interval).",
             rule=in_regimes(ShareAtLeast("watched", 0.8, column="attention collapses relative to the MLP"), DIAL),
+            of="ours",
         ),
     ],
     pictures={"gradients": gradients},

@@ -32,7 +32,10 @@ BRANCH: Overrides = {"branch.run": "@parent", "branch.epoch": AT}
 CONTROL: Arms = {"as it was": dict(BRANCH)}
 """A branch without an intervention."""
 
-DIFFERS = "The paper has no interventions in mid-run; the run before the branch is Table G.2's, with our learning rate (1e-3)."
+DIFFERS = (
+    "The paper has no interventions in mid-run; the run before the branch is Table G.2's, with our learning rate (1e-3) and our "
+    "distractors."
+)
 
 COLLECTED = ("after_first_99", "epochs_after")
 AFTER_99 = Clock(

@@ -87,6 +87,7 @@ experiment(
             text="For each kind of distractors: in at least 80 % of the runs the ratio of the norms of the task gradients on "
             "attention and on the MLP falls to half or less between epochs 100 and 1,000 (exact binomial interval).",
             rule=in_regimes(ShareAtLeast("watched", 0.8, column="attention starves relative to the MLP"), DIAL),
+            of="ours",
         ),
         Claim(
             name="amplified",
@@ -95,6 +96,7 @@ experiment(
             "or steps as large as the MLP's, reach 99 % sooner after the branch than branches left as they were (paired "
             "permutation tests).",
             rule=in_regimes(InEach({arm: Sooner(arm, "as it was", AFTER_99) for arm in (*AMPLIFIED, MATCHED)}), DIAL),
+            of="ours",
         ),
         Claim(
             name="not-just-faster",

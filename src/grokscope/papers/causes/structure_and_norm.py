@@ -75,6 +75,7 @@ experiment(
             text="For each kind of distractors: at most 20 % of the branches whose attention is clamped to its value at the branch "
             "reach 99 % (exact binomial interval).",
             rule=in_regimes(ShareAtMost("attention as it is", 0.2, clock=AFTER_99), DIAL),
+            of="ours",
         ),
         Claim(
             name="uniform",

@@ -34,6 +34,7 @@ experiment(
             statement="The ticket converges to a smaller Fourier entropy.",
             text="The same at the last epoch, 30,000 for both.",
             rule=given(Less("fourier_end", TICKET_END, DENSE_END)),
+            remark="The caption goes on “much faster than the base model”, and may mean the speed alone: that is the claim early.",
         ),
     ],
     collected=("fourier_early", "fourier_end"),

@@ -109,6 +109,7 @@ experiment(
                     for start, arm in {START: "EP w/o WD", **{s: f"EP w/o WD, from {s}" for s in LATER}}.items()
                 }
             ),
+            remark="Not all starts only memorise: 3 of 20 networks have 95 % test accuracy at epoch 1200, 8 at 1600.",
         ),
         Claim(
             name="both",

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from ...store.results import Results
 
 MEMORISED = 0.99
+SHARED_SEEDS = (
+    "Runs with one seed share data and initial weights across arms, so that runs are not independent; drawing whole seeds instead "
+    "gives the same verdicts."
+)
+"""Of rules whose bootstrap draws runs of several arms."""
 
 
 def memorised(table: pd.DataFrame) -> pd.DataFrame:

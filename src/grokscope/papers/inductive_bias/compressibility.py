@@ -8,7 +8,7 @@ from ...analysis.correlation import Correlation, rank_correlation
 from ...experiments.base import Arms, Claim, experiment
 from ...experiments.rules import Correlated, InEach
 from ...figures import figures
-from .checkpoints import Memorised, memorised
+from .checkpoints import SHARED_SEEDS, Memorised, memorised
 from .common import AMONG_DISTRACTORS, EASY, PLACES, SEEDS, quick
 from .figures.compressibility import ALL, compressibility_scatter
 
@@ -87,6 +87,7 @@ experiment(
             text="Over checkpoints with training accuracy of 99 % or more, of all arms and of each modulator's: the "
             "95 % interval (bootstrap over runs) of the rank correlation of test accuracy with the "
             "participation ratio of the hidden layer lies below 0; disagrees if above.",
+            remark=SHARED_SEEDS,
         ),
         Claim(
             name="weights",
@@ -95,6 +96,7 @@ experiment(
             rule=falls_with("kept_train"),
             text="The same for the smallest share of weights, largest first, that keeps the training accuracy within "
             "one point; all arms.",
+            remark=SHARED_SEEDS,
         ),
     ],
     pictures={"times": "times", "scatter": "ib-compressibility"},

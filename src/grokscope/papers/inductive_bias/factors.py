@@ -15,7 +15,7 @@ from ...experiments.clocks import FIRST_99, Clock, NotRunError, times
 from ...experiments.columns import select, values
 from ...experiments.power import LEVEL
 from ...experiments.rules import Alike
-from ...experiments.settle import Rule
+from ...experiments.settle import Rule, too_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ class ExplainsMore(Rule):
                 f"{factor} {100 * whole[1]:.0f} %; {len(runs)} runs, {never} never reached",
                 test=f"variance of ranks between groups, bootstrap over seeds, {self.clock}",
                 seeds=seeds,
-                blocked=f"{seeds} seeds are fewer than {FEWEST}" if seeds < FEWEST else "",
+                blocked=too_few(seeds, FEWEST),
                 simulated=_simulated(groups[0], groups[1], seed),
             )
         ]

@@ -15,8 +15,8 @@ from ...experiments.base import Case, Effect, Simulated
 from ...experiments.clauses import say
 from ...experiments.clocks import FIRST_99, Clock, NotRunError, paired
 from ...experiments.power import LEVEL, pairs_of_times, spread_of
-from ...experiments.rules import FEWEST, PAIRED
-from ...experiments.settle import Rule
+from ...experiments.rules import PAIRED
+from ...experiments.settle import Rule, too_few
 
 if TYPE_CHECKING:
     from ...store.results import Results
@@ -67,7 +67,7 @@ class NoReversal(Rule):
             measured=" · ".join(say(results.runs, arm, self.clock) for pair in pairs.values() for arm in pair),
             test=f"{PAIRED}, in every case, {self.clock}",
             seeds=seeds,
-            blocked=f"{seeds} seeds are fewer than {FEWEST}" if seeds < FEWEST else "",
+            blocked=too_few(seeds),
             simulated=_simulated(seeds, count, max(map(_spread, every)), self.slack) if seeds > 1 else None,
         )
 

@@ -46,6 +46,7 @@ experiment(
             text="In each regime and for each ticket, over the seeds whose dense run generalised: it reaches 99 % sooner than "
             "the dense run (paired permutation test).",
             rule=in_regimes(InEach({ticket: given_dense(Sooner(ticket, "dense")) for ticket in TICKETS})),
+            of="ours",
         ),
         Claim(
             name="both",

@@ -32,6 +32,8 @@ experiment(
             rule=InEach(
                 {arm: WithinRange("log10 of the fall of the attention gradient", arm, -12.0, -2.0) for arm in ARMS}
             ),
+            remark="This takes the lowest of all evaluations on the plateau, of a noisy gradient, and compares it with nothing. At "
+            "an epoch named beforehand it has not reliably fallen to a tenth, nor further than the MLP's: see causes-collapse.",
         ),
         Claim(
             name="resurgence",

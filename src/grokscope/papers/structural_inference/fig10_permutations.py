@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...experiments.base import Arms, Claim, crossed, experiment
 from ...experiments.rules import Conditional, InEach, Reached, ShareAtLeast, Sooner
 from .common import DIFFERS, PAPER, PRIOR
-from .fig10 import GROUPS, QUICKER
+from .fig10 import GROUPS, QUICKER, SHARES
 
 FROZEN = "one operand per head"
 HEADS: Arms = PRIOR | {FROZEN: {"prior.beta": 0.0, "constraint.attention": "oracle-by-head"}}
@@ -25,8 +25,8 @@ experiment(
     question="Are permutations learnt when attention is given, and does the prior then shorten the wait?",
     base=PAPER,
     differs=DIFFERS
-    + " Two heads; sizes of tasks are lost from the paper's text; S5 trains for 30,000 epochs. Among sixteen distractor symbols "
-    "alone: given attention does not see them.",
+    + f" Two heads; sizes of tasks are lost from the paper's text; {SHARES}; S5 trains for 30,000 epochs. Among sixteen distractor "
+    "symbols alone: given attention does not see them.",
     arms=ARMS,
     seeds=20,
     seeds_of={f"{task}, {FROZEN}": 40 for task in GROUPS},

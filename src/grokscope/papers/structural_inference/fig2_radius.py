@@ -11,7 +11,7 @@ from ...experiments.regimes import REGIMES, by_regime, quick_regime
 from ...experiments.rules import InEach, NoLater, ShareAtLeast, in_regimes
 from ...figures.accuracy import accuracy_overlay
 from .common import DIFFERS, PAPER, QUICK
-from .fig2 import PRIOR, at_chance, matched
+from .fig2 import ELSEWHERE, PRIOR, at_chance, matched
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,6 +59,7 @@ experiment(
             text="In each regime and at each radius: at least 60 % of the runs with the oracle prior reach 99 % test accuracy "
             "(exact binomial interval). The radii at which they do are the shell.",
             rule=in_regimes(InEach({f"{r:g}": ShareAtLeast(f"radius {r:g}, oracle", 0.6) for r in RADII})),
+            remark=ELSEWHERE,
         ),
         Claim(
             name="misled",

@@ -54,7 +54,8 @@ experiment(
             text="Measured/bound (tight form) is below 0.99 at every evaluation of every run. Above 1.01 in one run disagrees: "
             "it is a theorem, and one counterexample is a bug. In between rounding decides, and it cannot be told.",
             rule=Custom("under-bound", under_bound),
-            remark="A theorem is checked at every evaluation; there is no test, and so neither size nor power.",
+            remark="A theorem is checked at every evaluation; there is no test, and so neither size nor power. In brackets are the "
+            "least and the greatest of all runs, not an interval.",
         ),
         Claim(
             name="far-below",
