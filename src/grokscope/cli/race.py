@@ -311,7 +311,7 @@ def _run(experiment: Experiment, how: _How, seeds: int | None) -> None:
 
     asked = experiment.configs(how.scale, seeds, how.precision)
     how.notify(f"{experiment.name}: {len(asked)} runs")
-    stored = train_arms(asked, how.place, how.runs, how.device, how.lanes, False, how.quiet, how.stats)
+    stored = train_arms(asked, how.place, how.runs, how.device, how.lanes, None, how.quiet, how.stats)
     if searches := searches_of(stored.values()):
         tournaments_of(searches, str(how.runs), how.search_trainer())
     if experiment.priced and how.place.kind != "local":
