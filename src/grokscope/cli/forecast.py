@@ -140,8 +140,8 @@ def _calibrate(names: list[str], runs: Path, at: int | None, as_json: bool) -> N
 def _of_each(
     names: list[str], runs: Path, make: Callable[[StoredRun], Any], show: Callable[[list[Any]], None], as_json: bool
 ) -> None:
-    """Print what is made of each run; those of which nothing can be made are named on stderr, one line each, and the exit code is 1:
-    damaged ones with what to do, others with why not."""
+    """Print what is made of each run; those of which nothing can be made are named on stderr, one line each, and the exit code is
+    1: damaged ones with what to do, others with why not."""
     from ..run import StoredRun
     from ..store.disk import DamageError
     from .choice import Choice
