@@ -1,6 +1,6 @@
 """Processes that help this one: they collect results and evaluate probes, on one core each.
 
-Nothing large is imported here: a helper limits numpy's threads, which is possible only before numpy is imported.
+Nothing large is imported here: numpy's and scipy's threads can be limited only before these are imported.
 """
 
 from __future__ import annotations
@@ -12,6 +12,13 @@ from multiprocessing import get_context
 from typing import Any
 
 MOST = 8
+
+
+def limit_numpy() -> None:
+    """Let numpy and scipy, which are not imported yet, use one thread, unless the user has set OPENBLAS_NUM_THREADS. Their matrices
+    are small here, and the optimizer behind the forecasts starts threads even for those of ten rows: with them a fit takes several
+    times as long. PyTorch has threads of its own."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def cores() -> int:
@@ -28,7 +35,7 @@ def helpers(processes: int) -> ProcessPoolExecutor:
 
 
 def _begin(files: list[dict[str, Any]]) -> None:
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    limit_numpy()
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked for help decides
     import torch

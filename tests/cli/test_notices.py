@@ -56,6 +56,11 @@ def test_code_that_has_changed(status, line):
     assert notices(runs, now(("other.py", "2")), ["fit"]) == []
 
 
+def test_a_command_without_again_names_what_deletes_runs():
+    (line,) = notices([info("done", loaded=[("mine.py", "1")])], now(("mine.py", "2")), ["fit"], again=False)
+    assert line == "mine.py has changed since 1 finished run was created with it: grokscope rm deletes it"
+
+
 @pytest.mark.parametrize(
     ("runs", "cores", "said"),
     [

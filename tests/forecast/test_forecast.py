@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import safetensors.torch
 import torch
 
 from grokscope.config import Log, RunConfig, Stop
@@ -370,6 +371,34 @@ def test_bad_input_is_one_line(memorised, pool, run, tmp_path):
     ):
         code, _, err = run(*words)
         assert code == 2 and problem in err and err.count("\n") == 1
+
+
+def test_runs_without_a_forecast_are_named_beside_those_that_have_one(memorised, pool, run, tmp_path):
+    save_results(tmp_path / "results", pool["si-dial"])
+    short = [replace(memorised.config, epochs=5, seed=seed) for seed in (3, 4)]
+    trained = train_all(short, runs=memorised.runs, device="cpu")
+    lost = [f"run {info.id} has not memorised by epoch 5: there is no plateau to forecast from" for info in trained]
+    ids = [info.id for info in trained]
+    code, out, err = run("forecast", *ids, memorised.id, "--runs", memorised.runs, "--predictor", "divergence")
+    assert code == 1 and memorised.id in out and err.splitlines() == lost, "it is no damage"
+    code, out, err = run("forecast", *ids, "--runs", memorised.runs)
+    assert code == 2 and out == "" and err.splitlines() == lost
+
+
+def test_a_predictor_that_no_run_has_the_features_of_is_not_evaluated(pool, run, tmp_path):
+    save_results(tmp_path / "results", pool["si-dial"])
+    code, out, err = run("forecast", "--evaluate", "--predictor", "learning-coefficient")
+    problem = "learning-coefficient cannot be scored: at least 20 stored runs must have its features at one epoch"
+    assert (code, out, err) == (2, "", f"--evaluate: {problem}\n")
+
+
+def test_the_numbers_of_a_checkpoint_do_not_depend_on_the_order_of_its_tensors(memorised, monkeypatch):
+    once = probe("forecast", memorised)
+    load = safetensors.torch.load
+    monkeypatch.setattr(safetensors.torch, "load", lambda content: dict(reversed(load(content).items())))
+    again = probe("forecast", StoredRun(memorised.info))
+    assert np.isfinite(once["llc_drift"]).any()
+    pd.testing.assert_frame_equal(once, again, check_exact=True)
 
 
 def test_the_command_works_from_stored_results(memorised, pool, run, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import torch
 from grokscope.config import COMPONENTS, Log, Stop
 from grokscope.errors import ConfigError, StoreError
 from grokscope.interventions import Branch
+from grokscope.interventions.both import Both
 from grokscope.interventions.clamp import Clamp
 from grokscope.interventions.rescale import Rescale
 from grokscope.interventions.reset import Reset
@@ -128,6 +129,12 @@ def test_bad_branches_are_refused_in_one_line(tiny, tmp_path):
         "is not after the branch": branch_of(parent, config, "last"),
         "add --do reset": branch_of(parent, replace(config, optim=SGD())),
         "no run in": branch_of(parent, config, do=Transplant(run="zzz")),
+        r"do\.start: 6 is not before the end of the run, 6 epochs after the branch; --set epochs=13": branch_of(
+            parent, config, do=Rescale(start=6)
+        ),
+        r"do\.second\.start: 9 is not before the end": branch_of(
+            parent, config, do=Both(first=Rescale(start=5), second=Reset(start=9))
+        ),
     }
     for problem, one in wrong.items():
         with pytest.raises((ConfigError, StoreError), match=problem) as error:
@@ -138,6 +145,16 @@ def test_bad_branches_are_refused_in_one_line(tiny, tmp_path):
     acted = trained(branch_of(parent, config, do=Rescale()), tmp_path)
     with pytest.raises(ConfigError, match="intervention of its own"):
         train_all([branch_of(acted, config)], runs=tmp_path, device="cpu")
+
+
+def test_the_parent_is_shown(tiny, tmp_path, run):
+    config = kept(tiny)
+    parent = trained(config, tmp_path)
+    branch = trained(branch_of(parent, config, epoch=6, do=Rescale()), tmp_path)
+    code, out, _ = run("show", branch.id, "--runs", tmp_path)
+    assert code == 0 and f"\nbranch of run {parent.id}, from epoch 6\n" in out
+    code, out, _ = run("show", parent.id, "--runs", tmp_path)
+    assert code == 0 and "branch of run" not in out
 
 
 def test_an_empty_epoch_is_refused(tiny, tmp_path, run):

@@ -5,7 +5,7 @@ import pytest
 from grokscope.config import RunConfig
 from grokscope.errors import ConfigError
 from grokscope.race.estimate import check_sizes, estimate
-from grokscope.race.methods.base import accelerators, configured, method, methods_on
+from grokscope.race.methods.base import Method, accelerators, configured, method, methods_on
 from grokscope.race.tracks.base import SIZES, Sizes, track, tracks
 
 METHODS, TRACKS = list(accelerators.entries()), sorted(tracks.entries())
@@ -21,6 +21,21 @@ def test_a_method_is_described_and_has_a_control_or_says_why_not(name):
 
 def test_titles_are_the_names_of_arms_and_differ():
     assert len({method(name).title for name in METHODS}) == len(METHODS)
+
+
+@pytest.mark.parametrize(
+    ("title", "problem"),
+    [
+        ("AdamW", "methods adamw and mine are both called 'AdamW'"),
+        ("", "method mine has none; tables name it by its title"),
+    ],
+)
+def test_a_method_without_a_title_of_its_own_is_refused(monkeypatch, title, problem):
+    mine = type("Mine", (Method,), {"title": title})
+    monkeypatch.setattr(accelerators, "_entries", {**accelerators.entries(), "mine": mine})
+    with pytest.raises(ConfigError, match=problem) as error:
+        methods_on(track("A").base())
+    assert error.value.field == "title"
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if method(name).control])

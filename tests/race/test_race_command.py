@@ -101,6 +101,19 @@ def test_the_plan_trains_nothing(run, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_plan_and_what_was_tuned_are_printed_as_json_too(run):
+    code, out, _ = run("race", "A", "controls", "--full", "--plan", "--methods", "adamw,stablemax", "--json")
+    plan = json.loads(out)
+    assert code == 0 and plan["controls"] == {"runs": 40, "run_steps": 3_200_000}
+    assert plan["tracks"] == [{"track": "A", "methods": 2, "tuning": 304_000, "scoring": 80_000}]
+    words = ("race", "A", "--methods", "adamw", "--tune-only", "--device", "cpu", "--quiet")
+    code, out, _ = run(*words, "--json")
+    assert code == 0 and json.loads(out)["race-A"]["adamw"]["sizes"] == [2, 1, 2]
+    code, out, _ = run(*words)
+    file = Path("results/race-A/quick/tuned.json")
+    assert (code, out) == (0, f"race-A: settings of adamw in {file}\n") and file.is_file()
+
+
 def test_the_plan_of_the_controls_is_of_the_methods_that_were_asked_for(run):
     code, out, err = run("race", "controls", "--full", "--plan", "--methods", "stablemax,lion")
     assert (code, out) == (0, "controls: 40 runs, at most 3,200,000 run-steps\n")
@@ -132,7 +145,7 @@ def test_controls_of_another_length_have_no_verdict(run, tmp_path):
 
 def test_a_method_that_does_not_apply_is_named(run):
     code, out, err = run("race", "A", "--methods", "oracle,lion", "--plan")
-    assert code == 0 and "1 methods" in out
+    assert code == 0 and "1 method" in out
     assert err == "track A: oracle does not apply (prior.beta: model onehot-mlp has no attention to guide)\n"
 
 

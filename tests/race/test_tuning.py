@@ -104,6 +104,15 @@ def test_what_is_tuned_is_not_tuned_again_unless_the_protocol_differs(tmp_path):
     assert tuning.asked
 
 
+def test_a_method_with_another_range_is_tuned_again(tmp_path, monkeypatch):
+    _, found = made_up(tmp_path, lambda draw, seed: 10)
+    monkeypatch.setattr(Tried, "space", {"optim.lr": LogUniform(1e-2, 1.0)})
+    tuning, other = made_up(tmp_path, lambda draw, seed: 10)
+    assert tuning.asked
+    assert other["settings"] == Tried().draws(6)[other["draw"]] != found["settings"]
+    assert load_tuned(tmp_path, "race-toy", "full")["tried"]["settings"] == other["settings"]
+
+
 def real(tmp_path, train, results="results"):
     sizes = Sizes(3, 1, 2, 2)
     methods = {"tried": Tried(), "sgd": method("sgd")}

@@ -12,6 +12,7 @@ import traceback
 from typing import NoReturn
 
 from ..errors import GrokscopeError
+from ..helpers import limit_numpy
 from ..loading import error_lines
 from .app import app
 from .front import COMMANDS, register
@@ -29,6 +30,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     GROKSCOPE_TRACEBACK=1 shows whole tracebacks instead."""
     if arguments is None:  # the process ends with the command
         atexit.register(_skip_last_collection)
+    limit_numpy()
     words = sys.argv[1:] if arguments is None else arguments
     register(COMMANDS if COMPLETE in os.environ else words)
     try:

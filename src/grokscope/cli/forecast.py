@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -103,9 +104,15 @@ def forecast(
         return
     pool = load_pool(results, scale)
     if evaluate:
+        from ..forecast.evaluate import FEWEST
         from ..forecast.evaluate import evaluate as score
 
         scores, horizon = score(pool, predictor and [predictor], None if by is None else float(by))
+        if not scores:
+            which = f"{predictor} cannot be scored" if predictor else "no predictor can be scored"
+            raise ConfigError(
+                "--evaluate", f"{which}: at least {FEWEST} stored runs must have its features at one epoch"
+            )
         if picture is not None:
             from ..figures.style import save
             from ..forecast.picture import picture as draw
@@ -133,24 +140,32 @@ def _calibrate(names: list[str], runs: Path, at: int | None, as_json: bool) -> N
 def _of_each(
     names: list[str], runs: Path, make: Callable[[StoredRun], Any], show: Callable[[list[Any]], None], as_json: bool
 ) -> None:
-    """Print what is made of each run; those of which nothing can be made are named on stderr."""
+    """Print what is made of each run; those of which nothing can be made are named on stderr, one line each, and the exit code is
+    1: damaged ones with what to do, others with why not."""
     from ..run import StoredRun
+    from ..store.disk import DamageError
     from .choice import Choice
 
-    found, problems = [], {}
+    found, damaged, refused = [], {}, []
     for name in names:
         stored = StoredRun.find(runs, name)
         try:
             found.append(make(stored))
+        except DamageError as error:
+            damaged[stored.id] = str(error)
         except StoreError as error:
-            problems[stored.id] = str(error)
+            refused.append(str(error))
     if not found:
-        raise StoreError(next(iter(problems.values())))
+        raise StoreError("\n".join([*damaged.values(), *refused]))
     if as_json:
         print(to_json([asdict(own) for own in found]))
     else:
         show(found)
-    Choice([], problems, named=True).finish(problems)
+    for line in refused:
+        print(line, file=sys.stderr)
+    Choice([], damaged, named=True).finish(damaged)
+    if refused:
+        raise typer.Exit(1)
 
 
 COLUMNS = ("predictor", "at", "runs", "AUROC", "factor", "MAPE", "ρ", "ρ within", "in 80 %", "lead", "public figure")

@@ -139,6 +139,8 @@ def show(
     if touched:
         level = criterion.percent if score == ACCURACY else f"{criterion.threshold:.6g}"
         print(f"first touch of {level}: {', '.join(touched)}")
+    if parent := info.manifest.get("parent"):
+        print(f"branch of run {parent['run']}, from epoch {parent['epoch']:,}")
     print("\nphases")
     for sentence in phases:
         print(f"  {sentence}")

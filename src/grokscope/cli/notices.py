@@ -31,11 +31,14 @@ def stored_runs(configs: Iterable[RunConfig], folder: Path) -> list[RunInfo]:
     return found
 
 
-def notices(runs: Sequence[RunInfo], loaded: Sequence[Mapping[str, str]], measures: Iterable[str]) -> list[str]:
+def notices(
+    runs: Sequence[RunInfo], loaded: Sequence[Mapping[str, str]], measures: Iterable[str], again: bool = True
+) -> list[str]:
     """One line per difference.
 
     loaded     files that are loaded now, as in a manifest
     measures   names of the measures that are registered now
+    again      whether the command has the option --again
     """
     from ..store import FINISHED
 
@@ -43,7 +46,8 @@ def notices(runs: Sequence[RunInfo], loaded: Sequence[Mapping[str, str]], measur
     unfinished = [run for run in runs if run.status not in FINISHED]
     names = list(measures)
     lines = [
-        f"{file} has changed since {_count(count, 'finished')} created with it: --again retrains {_them(count)}"
+        f"{file} has changed since {_count(count, 'finished')} created with it: "
+        + (f"--again retrains {_them(count)}" if again else f"grokscope rm deletes {_them(count)}")
         for file, count in _changed(finished, loaded).items()
     ]
     lines += [

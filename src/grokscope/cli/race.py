@@ -13,7 +13,7 @@ import typer
 from ..errors import ConfigError
 from .app import Device, Json, Lanes, Quiet, Runs, app
 from .place import On, PlaceSets, parse_fixed_place
-from .race_shown import show_race
+from .race_shown import show_estimates, show_race, show_tuned
 
 if TYPE_CHECKING:
     from ..experiments import Experiment
@@ -123,11 +123,13 @@ def race(
     elif not (show or markdown):
         controls = _controls(methods) if CONTROLS in asked and not tune_only else None
         if plan or not (quiet or as_json):
-            where = sys.stdout if plan else sys.stderr
-            if controls is not None:
-                print(estimate_controls(controls, scale, sizes), file=where)
-            for kind, own in chosen.items():
-                print(estimate(own, wanted[kind].values(), scale, sizes), file=where)
+            of_controls = None if controls is None else estimate_controls(controls, scale, sizes)
+            show_estimates(
+                of_controls,
+                [estimate(own, wanted[kind].values(), scale, sizes) for kind, own in chosen.items()],
+                as_json=as_json,
+                file=sys.stdout if plan else sys.stderr,
+            )
         if plan:
             return
         how = _How(scale, sizes, runs, results, place, device, lanes, quiet or as_json)
@@ -143,6 +145,7 @@ def race(
             raise typer.Exit(130) from None
         how.print_stats(as_json)
         if tune_only:
+            show_tuned([own.experiment for own in chosen.values()], results, scale, as_json=as_json)
             return
     show_race(list(chosen), CONTROLS in asked, results, scale, markdown=markdown, output=output, as_json=as_json)
 
@@ -311,7 +314,7 @@ def _run(experiment: Experiment, how: _How, seeds: int | None) -> None:
 
     asked = experiment.configs(how.scale, seeds, how.precision)
     how.notify(f"{experiment.name}: {len(asked)} runs")
-    stored = train_arms(asked, how.place, how.runs, how.device, how.lanes, False, how.quiet, how.stats)
+    stored = train_arms(asked, how.place, how.runs, how.device, how.lanes, None, how.quiet, how.stats)
     if searches := searches_of(stored.values()):
         tournaments_of(searches, str(how.runs), how.search_trainer())
     if experiment.priced and how.place.kind != "local":

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import ConfigError
 from .printing import print_table, to_json
 
 if TYPE_CHECKING:
     from ..race.board import Board
+    from ..race.estimate import ControlsEstimate, Estimate
     from ..race.tracks.base import Scale
     from ..report import Picture
 
@@ -55,6 +57,30 @@ def show_race(
     _print_controls(cases)
     for board in found:
         _print(board)
+
+
+def show_estimates(
+    controls: ControlsEstimate | None, tracks: Sequence[Estimate], *, as_json: bool, file: TextIO
+) -> None:
+    """Print how many run-steps a race takes at most, as text or JSON."""
+    if as_json:
+        own = None if controls is None else controls._asdict()
+        print(to_json({"controls": own, "tracks": [one._asdict() for one in tracks]}), file=file)
+        return
+    for one in ([controls] if controls else []) + list(tracks):
+        print(one, file=file)
+
+
+def show_tuned(experiments: Sequence[str], results: Path, scale: Scale, *, as_json: bool) -> None:
+    """Print what tuning has chosen: the tables as JSON, or where they are."""
+    from ..store.tuned import load_tuned, tuned_file
+
+    if as_json:
+        print(to_json({name: load_tuned(results, name, scale) for name in experiments}))
+        return
+    for name in experiments:
+        methods = ", ".join(load_tuned(results, name, scale)) or "no method"
+        print(f"{name}: settings of {methods} in {tuned_file(results, name, scale)}")
 
 
 def control_cases(results: Path, scale: Scale) -> list[dict[str, Any]]:

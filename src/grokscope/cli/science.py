@@ -253,11 +253,14 @@ def train_arms(
     runs: Path,
     device: str,
     lanes: int | None,
-    again: bool,
+    again: bool | None,
     quiet: bool,
     stats: TrainingStats,
 ) -> dict[str, RunInfo]:
-    """Train all runs of all experiments, those that others refer to first; returns them by id."""
+    """Train all runs of all experiments, those that others refer to first; returns them by id.
+
+    again   as in `train_and_show`
+    """
     from ..config.references import in_stages
     from ..experiments.diverged import trainable, was_not_trained
     from .session import stop_here_if_interrupted, train_and_show

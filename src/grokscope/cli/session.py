@@ -36,7 +36,7 @@ def train_and_show(
     quiet: bool,
     conditions: Sequence[str] | None = None,
     stats: TrainingStats | None = None,
-    again: bool = False,
+    again: bool | None = False,
     track: Sequence[str] = (),
     name: str | None = None,
     place: Executor | None = None,
@@ -45,7 +45,7 @@ def train_and_show(
 
     conditions   what each run is called
     stats        what training takes is added to it
-    again        train from scratch what is stored already
+    again        train from scratch what is stored already; None: the command has no such option
     track        trackers that are sent every row
     name         what the user calls the runs
     place        where to train; None is this machine
@@ -65,7 +65,7 @@ def train_and_show(
     place = place or parse_place("local", {})
     configs = [with_precision(config, place, device) for config in configs]
     if not again:
-        for line in notices(stored_runs(configs, runs), loaded_files(), measures.entries()):
+        for line in notices(stored_runs(configs, runs), loaded_files(), measures.entries(), again is not None):
             print(line, file=sys.stderr)
     finished = [] if again else [run for run in stored_runs(configs, runs) if run.status in FINISHED]
     there = {run.id for run in finished}
@@ -73,7 +73,7 @@ def train_and_show(
         print(line, file=sys.stderr)
     tags = {config.id: read_tags(runs / config.id) for config in configs} if again else {}
     train = partial(
-        train_all, configs, on=place, device=device, runs=runs, lanes=lanes, stats=stats, again=again, track=track
+        train_all, configs, on=place, device=device, runs=runs, lanes=lanes, stats=stats, again=bool(again), track=track
     )
     try:
         if quiet or not place.in_process(device):

@@ -110,6 +110,10 @@ class Intervention(Settings):
         """Other runs that it takes weights from: id and epoch, by the setting's name."""
         return {}
 
+    def starts(self) -> dict[str, int]:
+        """The first epochs of its windows, by the setting's name."""
+        return {}
+
     def graft(self, tensors: Tensors, donors: Mapping[str, Tensors], parameters: Parameters, path: str = "") -> Tensors:
         """The checkpoint that a branch starts from, with weights of other runs in it.
 
@@ -173,6 +177,9 @@ class Timed(Intervention):
     def check(self) -> None:
         require(self.start >= 0, "start", f"{self.start} is below 0")
         require(self.end == 0 or self.end > self.start, "end", f"{self.end} is not above start = {self.start}")
+
+    def starts(self) -> dict[str, int]:
+        return {"start": self.start}
 
     def active(self, now: Now) -> Tensor:
         """Whether a step lies in the window."""

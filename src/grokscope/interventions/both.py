@@ -82,6 +82,9 @@ class Both(Intervention):
     def donors(self) -> dict[str, tuple[str, int | str]]:
         return {f"{name}.{field}": run for name, own in self.pair.items() for field, run in own.donors().items()}
 
+    def starts(self) -> dict[str, int]:
+        return {f"{name}.{field}": epoch for name, own in self.pair.items() for field, epoch in own.starts().items()}
+
     def graft(self, tensors: Tensors, donors: Mapping[str, Tensors], parameters: Parameters, path: str = "") -> Tensors:
         for name, own in self.pair.items():
             tensors = own.graft(tensors, donors, parameters, f"{path}{name}.")

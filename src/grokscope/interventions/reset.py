@@ -27,6 +27,9 @@ class Reset(Intervention):
     def check(self) -> None:
         require(self.start >= 0, "start", f"{self.start} is below 0")
 
+    def starts(self) -> dict[str, int]:
+        return {"start": self.start}
+
     def state(self, tensor: Tensor, now: Now) -> Tensor:
         return torch.where(now.step == self.start * now.per_epoch, torch.zeros_like(tensor), tensor)
 

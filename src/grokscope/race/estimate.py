@@ -25,7 +25,17 @@ class Estimate(NamedTuple):
 
     def __str__(self) -> str:
         most = f"at most {self.tuning:,} run-steps of tuning and {self.scoring:,} of scoring"
-        return f"track {self.track}: {self.methods} methods, {most}"
+        return f"track {self.track}: {self.methods} method{'s' * (self.methods != 1)}, {most}"
+
+
+class ControlsEstimate(NamedTuple):
+    """Run-steps of the positive controls if no run ended early."""
+
+    runs: int
+    run_steps: int
+
+    def __str__(self) -> str:
+        return f"controls: {self.runs:,} runs, at most {self.run_steps:,} run-steps"
 
 
 def estimate(track: Track, methods: Iterable[Method], scale: Scale, sizes: Sizes) -> Estimate:
@@ -38,11 +48,10 @@ def estimate(track: Track, methods: Iterable[Method], scale: Scale, sizes: Sizes
     return Estimate(track.kind, len(own), tuned * runs * steps, len(own) * sizes.seeds * steps)
 
 
-def estimate_controls(experiment: Experiment, scale: Scale, sizes: Sizes) -> str:
+def estimate_controls(experiment: Experiment, scale: Scale, sizes: Sizes) -> ControlsEstimate:
     """The most run-steps of the positive controls."""
     runs = [config for _, config in experiment.configs(scale, sizes.seeds)] if experiment.arms else []
-    most = sum(config.epochs * config.steps_per_epoch for config in runs)
-    return f"controls: {len(runs)} runs, at most {most:,} run-steps"
+    return ControlsEstimate(len(runs), sum(config.epochs * config.steps_per_epoch for config in runs))
 
 
 def check_sizes(sizes: Sizes) -> None:

@@ -86,7 +86,7 @@ class Tuning:
     def run(self) -> dict[str, Any]:
         """Tune the methods that are not tuned yet; the whole table, by name of the method. StoppedError if interrupted."""
         table = load_tuned(self.results, self.track.experiment, self.scale)
-        left = [name for name in self.methods if not self.is_tuned(table.get(name))]
+        left = [name for name in self.methods if not self.is_tuned(name, table.get(name))]
         if not left:
             return table
         self.heats = {name: self._draws(name, SEEDS[0]) for name in left}
@@ -105,9 +105,12 @@ class Tuning:
     def horizon(self) -> int:
         return self.track.base(self.scale).epochs
 
-    def is_tuned(self, entry: Mapping[str, Any] | None) -> bool:
-        """Whether a stored entry is of this protocol: as many draws, finalists and tuning seeds."""
-        return entry is not None and entry["sizes"] == [self.sizes.draws, self.sizes.finalists, self.sizes.tuning]
+    def is_tuned(self, name: str, entry: Mapping[str, Any] | None) -> bool:
+        """Whether a stored entry is of this protocol (as many draws, finalists and tuning seeds) and of the method as it is now:
+        the chosen settings are still one of its draws."""
+        if entry is None or entry["sizes"] != [self.sizes.draws, self.sizes.finalists, self.sizes.tuning]:
+            return False
+        return bool(entry["settings"] == self.methods[name].draws(self.sizes.draws)[entry["draw"]])
 
     def _draws(self, name: str, seed: int) -> list[Entry]:
         return [self._entry(settings, seed) for settings in self.methods[name].draws(self.sizes.draws)]

@@ -53,6 +53,10 @@ def parent_of(config: RunConfig, runs: str | Path) -> Parent | None:
     require(not acted, "branch.run", f"run {parent.id} is a branch with an intervention of its own; take its parent")
     epoch = branch_epoch(parent, config.branch.epoch)
     require(config.epochs > epoch, "epochs", f"{config.epochs} is not after the branch at epoch {epoch}")
+    left = config.epochs - epoch
+    for field, start in config.do.starts().items():
+        late = f"{start} is not before the end of the run, {left} epochs after the branch; --set epochs={epoch + start + 1} or more"
+        require(start < left, f"do.{field}", late)
     for field, (run, when) in config.do.donors().items():
         donor = StoredRun.find(runs, run)
         _check_weights(config, donor, f"do.{field}")

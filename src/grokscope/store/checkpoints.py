@@ -64,8 +64,10 @@ def read_checkpoint_file(path: Path) -> Checkpoint:
     from safetensors.torch import load
 
     content = read_sealed(path, label_of(path))
-    header = _header(content)
-    return Checkpoint(json.loads(header["state"])["epoch"], json.loads(header["metadata"]), load(content))
+    header, tensors = _header(content), load(content)
+    # in a fixed order: safetensors gives another one in every process, and random numbers would go to other weights
+    ordered = {name: tensors[name] for name in sorted(tensors)}
+    return Checkpoint(json.loads(header["state"])["epoch"], json.loads(header["metadata"]), ordered)
 
 
 def check_kept(run: Path, found: Iterable[CheckpointFile], state: State) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from ...config import RunConfig, merge, nested
-from ...errors import ConfigError
+from ...errors import ConfigError, shown
 from ...registry import Registry
+from ...settings import require
 from ..space import LogUniform, Space, draws, middle
 
 accelerators: Registry[type[Method]] = Registry("method", "grokscope.race.methods")
@@ -84,10 +85,22 @@ def method(name: str) -> Method:
 
 
 def methods_on(base: RunConfig) -> tuple[dict[str, Method], dict[str, str]]:
-    """The methods that apply to a track, by name, and why each other one does not."""
+    """The methods that apply to a track, by name, and why each other one does not; ConfigError if one has no title of its own."""
     every = {name: cls() for name, cls in sorted(accelerators.entries().items())}
+    _check_titles(every)
     reasons = {name: own.applies(base) for name, own in every.items()}
     return (
         {name: own for name, own in every.items() if not reasons[name]},
         {name: reason for name, reason in reasons.items() if reason},
     )
+
+
+def _check_titles(methods: Mapping[str, Method]) -> None:
+    """Raise ConfigError for a method without a title, or with that of another: results are stored under titles."""
+    owner: dict[str, str] = {}
+    for name, own in methods.items():
+        require(own.title != "", "title", f"method {name} has none; tables name it by its title")
+        first = owner.setdefault(own.title, name)
+        require(
+            first == name, "title", f"methods {first} and {name} are both called {shown(own.title)}; rename one of them"
+        )
