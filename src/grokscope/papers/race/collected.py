@@ -6,8 +6,10 @@ collected (`grokscope race`) or here (`grokscope reproduce`), and the steps of a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...analysis.times import stable_time
@@ -19,7 +21,7 @@ from ...run import StoredRun
 from ...searching import SearchSettings, Tournament
 from ...searching.api import search_together
 from ...searching.training import Trainer, local_trainer
-from ...store import last_numerics, read_metrics
+from ...store import last_numerics, read_metrics, read_run
 from ...thresholds import reaches
 from ..search.found import settings_for
 
@@ -70,10 +72,16 @@ def _searched(run: Finished) -> Tournament:
     runs = str(run.info.path.parent)
     device = "cuda" if "gpu" in last_numerics(run.info.manifest) else "cpu"
     try:
-        found = tournaments_of(searches_of(run.others.values()), runs, local_trainer(runs, device))
+        found = tournaments_of(_searches(runs, tuple(sorted(run.others))), runs, local_trainer(runs, device))
     except StoppedError:
         raise KeyboardInterrupt from None
     return found[run.config.seed]
+
+
+@functools.lru_cache(maxsize=4)
+def _searches(runs: str, ids: tuple[str, ...]) -> tuple[RunConfig, ...]:
+    """Those of all runs of an experiment: the configs of hundreds of runs are read once, not for every number of every search."""
+    return searches_of(read_run(Path(runs) / id) for id in ids)
 
 
 def _rows(run: Finished) -> tuple[pd.DataFrame, int]:
