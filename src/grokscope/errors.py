@@ -48,6 +48,10 @@ class LostLeaseError(BusyError):
     """Another process took the run over while this one was paused."""
 
 
+class ResultsChangedError(StoreError):
+    """Another process has stored results of the experiment meanwhile."""
+
+
 LONGEST = 80
 """Characters of a text that a message quotes."""
 MOST_ITEMS = 4

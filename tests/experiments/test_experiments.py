@@ -300,7 +300,7 @@ def test_end_to_end_at_toy_size(tiny, tmp_path, monkeypatch):
     assert len(ledger.rows()) == 2
     page = claims_page(ledger, ledger.rows())
     assert "### si-fig1/few: cannot be told" in page and "### si-fig1/none: not tested" in page
-    assert "| structural-inference | 2 | 0 | 0 | 0 | 1 | 1 |" in page
+    assert "| structural-inference | the paper's | 2 | 0 | 0 | 0 | 1 | 1 |" in page
     steps = int(kept.runs["epoch"].sum())
     assert f"1 experiment at full size: 6 runs, {steps:,} optimizer steps in " in page
     assert load_results(tmp_path / "results", "si-fig2", "full") is None

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from sample_run import content
 
-from grokscope.errors import StoreError
+from grokscope.errors import ResultsChangedError, StoreError
 from grokscope.store import results as store
-from grokscope.store.results import Results, load_results, save_results, stored_results
+from grokscope.store.results import Results, load_results, results_version, save_results, stored_results
 
 FILES = ("about.json", "runs.parquet", "curves.parquet", "probe-masks.parquet")
 
@@ -59,6 +59,20 @@ def test_they_come_back_and_are_replaced_as_a_whole(tmp_path: Path) -> None:
     assert again is not None
     save_results(tmp_path, again)
     assert same(load(tmp_path), made(2, probes=False))
+
+
+def test_results_replace_those_that_they_are_made_of_and_no_others(tmp_path: Path) -> None:
+    assert results_version(tmp_path, "toy", "full") == ""
+    save_results(tmp_path, made(1), replaces="")
+    first = results_version(tmp_path, "toy", "full")
+    save_results(tmp_path, made(2), replaces=first)
+    for stale in ("", first):
+        with pytest.raises(ResultsChangedError, match="replaced by another process"):
+            save_results(tmp_path, made(3), replaces=stale)
+    assert same(load(tmp_path), made(2)) and os.listdir(tmp_path / "toy") == ["full"]
+    os.rename(tmp_path / "toy" / "full", tmp_path / "toy" / ".old-full")  # a publication was killed between its renames
+    save_results(tmp_path, made(4), replaces=results_version(tmp_path, "toy", "full"))
+    assert same(load(tmp_path), made(4))
 
 
 def test_killed_or_failed_at_every_step_the_old_or_the_new_results_are_there(

@@ -309,8 +309,8 @@ def _run(experiment: Experiment, how: _How, seeds: int | None) -> None:
     from ..experiments.drawing import draw
     from ..papers.race.collected import searches_of, tournaments_of
     from ..race.merging import merged
-    from ..store.results import load_results, save_results
-    from .science import collect_arms, train_arms
+    from .adding import publish
+    from .science import collect_new, completed, train_arms
 
     asked = experiment.configs(how.scale, seeds, how.precision)
     how.notify(f"{experiment.name}: {len(asked)} runs")
@@ -322,11 +322,15 @@ def _run(experiment: Experiment, how: _How, seeds: int | None) -> None:
             f"{experiment.name}: no seconds, since steps are timed on this machine only (--on local)", file=sys.stderr
         )
         experiment = replace(experiment, priced=False)
-    kept = collect_arms(experiment, how.scale, asked, stored, how.device)
-    if kept is None:
+    new = collect_new(experiment, how.scale, asked, stored)
+    if new is None:
         print(f"{experiment.name}: no run could be trained", file=sys.stderr)
         return
-    kept = merged(
-        kept, load_results(how.results, experiment.name, how.scale), lambda line: print(line, file=sys.stderr)
+    kept = completed(experiment, how.scale, new, asked, how.device, asked, None)
+    kept, folder = publish(
+        experiment.name,
+        how.results,
+        how.scale,
+        lambda now: merged(kept, now, lambda line: print(line, file=sys.stderr)),
     )
-    draw([(experiment, kept, save_results(how.results, kept))])
+    draw([(experiment, kept, folder)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 
 from ..errors import ConfigError
 from ..helpers import cores
+from .adding import addable, check_kept, kept_results, publish
 from .app import Again, Device, Json, Lanes, Quiet, app
 from .claims import Results, print_rows
 from .collecting import Collector, collected
@@ -105,7 +107,7 @@ def reproduce(
     from ..experiments.ledger import rulings
     from ..fleet import TrainingStats
     from ..launch.submit import precision_on
-    from ..store.results import load_results, save_results
+    from ..store.results import load_results
     from .session import print_stats
 
     if add and again:
@@ -123,9 +125,9 @@ def reproduce(
         asked = {experiment.name: asked[experiment.name] for experiment in chosen}
     wanted = asked if arms is None else of_arms(asked, arms)
     chosen = [experiment for experiment in chosen if wanted[experiment.name]]
-    earlier = {one.name: found for one in chosen if add and (found := _kept_results(one, results, scale))}
+    earlier = {one.name: found for one in chosen if add and (found := kept_results(one, results, scale))}
     if arms is not None:
-        _check_kept([one.name for one in chosen if one.name not in earlier], results, scale, add)
+        check_kept([one.name for one in chosen if one.name not in earlier], results, scale, add)
     todo = {name: still_asked(earlier[name], own) if name in earlier else own for name, own in wanted.items()}
     if dry_run:
         several = len(todo) > 1
@@ -144,8 +146,8 @@ def reproduce(
     begin, before = time.perf_counter(), 0 if again else _steps(everything, runs)
     spent_on = TrainingStats()
     collector = Collector(scale, runs, results)
-    # some experiments time steps, or train searches, on a device that should do nothing else
-    alone = [one for one in chosen if not one.needs_device and one.name not in earlier]
+    # some experiments time steps, or train searches, on a device that should do nothing else; others are added to stored results
+    alone = [one for one in chosen if not one.needs_device and one.name not in earlier and arms is None]
     beside = {} if again else {one.name: wanted[one.name] for one in alone}
     with collector.watching(beside):
         stored = train_arms(everything, place, runs, device, lanes, again, quiet or as_json, spent_on)
@@ -154,12 +156,16 @@ def reproduce(
     for experiment in chosen:
         kept = load_results(results, experiment.name, scale) if collector.has(experiment.name) else None
         if kept is None:
-            before_now, own = earlier.get(experiment.name), todo[experiment.name]
-            kept = collect_arms(experiment, scale, own, stored, device, before_now, asked[experiment.name])
-            if kept is None:
+            own, first = todo[experiment.name], earlier.get(experiment.name)
+            new = collect_new(experiment, scale, own, stored)
+            if new is None and first is None:
                 print(f"{experiment.name}: no run could be trained", file=sys.stderr)
                 continue
-            drawn.append((experiment, kept, save_results(results, kept)))
+            make = partial(completed, experiment, scale, new, own, device, asked[experiment.name])
+            adds = arms is not None or first is not None
+            base = partial(addable, experiment, first, add) if adds else _from_scratch
+            kept, folder = publish(experiment.name, results, scale, make, base)
+            drawn.append((experiment, kept, folder))
         finished.append(kept)
         rows += (ruled := rulings(experiment, kept))
         if not as_json:
@@ -207,33 +213,6 @@ def _prepared(chosen: Sequence[Experiment], results: Path, scale: Scale, skip: b
                 raise
             print(f"skipped {error}", file=sys.stderr)
     return found
-
-
-def _kept_results(experiment: Experiment, results: Path, scale: Scale) -> Stored | None:
-    """Stored results that further runs can be added to; prints why not where there are others."""
-    from ..experiments.joining import why_not
-    from ..store.results import load_results
-
-    stored = load_results(results, experiment.name, scale)
-    if stored is None:
-        return None
-    if reason := why_not(experiment, stored):
-        print(
-            f"{experiment.name}: all runs are trained, nothing is added to the stored results: {reason}",
-            file=sys.stderr,
-        )
-        return None
-    return stored
-
-
-def _check_kept(names: Sequence[str], results: Path, scale: Scale, add: bool) -> None:
-    """ConfigError if results of some arms would replace stored ones of others."""
-    from ..store.results import load_results
-
-    for name in names:
-        if load_results(results, name, scale) is not None:
-            how = "no arm can be added to them (see above)" if add else "give --add to keep them"
-            raise ConfigError("--arms", f"{results} has {scale} results of {name}, which would be replaced; {how}")
 
 
 def _has_data(experiment: Experiment, asked: dict[str, Asked]) -> bool:
@@ -300,32 +279,37 @@ def _steps(asked: Asked, runs: Path) -> int:
     return sum(read_run(runs / id).epoch * c.steps_per_epoch for id, c in configs.items() if (runs / id).exists())
 
 
-def collect_arms(
+def _from_scratch(now: Stored | None) -> None:
+    """What results are made of that replace the stored ones: nothing."""
+
+
+def collect_new(experiment: Experiment, scale: Scale, asked: Asked, stored: dict[str, RunInfo]) -> Stored | None:
+    """The results of the runs that were to be trained; None if none of them could be."""
+    own = [(arm, stored[config.id]) for arm, config in asked if config.id in stored]
+    return collected(experiment, scale, [arm for arm, _ in asked], own, cores()) if own else None
+
+
+def completed(
     experiment: Experiment,
     scale: Scale,
+    new: Stored | None,
     asked: Asked,
-    stored: dict[str, RunInfo],
     device: str,
-    earlier: Stored | None = None,
-    every: Asked | None = None,
-) -> Stored | None:
-    """The results of one experiment; None if none of its runs could be trained.
+    every: Asked,
+    earlier: Stored | None,
+) -> Stored:
+    """The results of one experiment: new ones and those stored earlier, if they are kept, with what is measured of all arms.
 
-    asked     the runs that were to be trained
-    earlier   results whose runs are not trained again
-    every     with `earlier`: all runs of the experiment
+    asked   the runs that were to be trained
+    every   all runs of the experiment
     """
     from ..experiments.joining import joined
 
-    own = [(arm, stored[config.id]) for arm, config in asked if config.id in stored]
-    if not own and earlier is None:
-        return None
-    kept = collected(experiment, scale, [arm for arm, _ in asked], own, cores()) if own else None
-    if earlier is not None:
-        tried = {arm for arm, _ in asked}
-        asked = asked if every is None else every
-        kept = joined(earlier, kept, asked, tried)
-    assert kept is not None
+    if earlier is None:
+        assert new is not None
+        kept = new
+    else:
+        kept, asked = joined(earlier, new, every, {arm for arm, _ in asked}), every
     trained = set(kept.runs["run"])
     there = [(arm, config) for arm, config in asked if config.id in trained]
     if experiment.priced:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import StoreError
+from ..errors import ResultsChangedError, StoreError
 from .disk import cannot_write, damaged, listing, make_folder, read, reason, sync_folder, write
 from .seal import WRONG, checksum, read_sealed_json, sealed_json
 
@@ -42,8 +42,12 @@ class Results(NamedTuple):
     """Results of probes on the runs' checkpoints, by name of the probe, with columns `run`, `arm` and `seed`."""
 
 
-def save_results(folder: Path, results: Results) -> Path:
-    """Publish in <folder>/<experiment>/<scale>/, all files or none. Other files there, such as pictures, stay."""
+def save_results(folder: Path, results: Results, *, replaces: str | None = None) -> Path:
+    """Publish in <folder>/<experiment>/<scale>/, all files or none. Other files there, such as pictures, stay.
+
+    replaces   version of the results that these are made of (`results_version`); ResultsChangedError, and nothing is written, if
+               others have been published meanwhile
+    """
     target = folder / results.about["experiment"] / results.about["scale"]
     tables = {"runs": results.runs, "curves": results.curves}
     tables |= {f"probe-{name}": table for name, table in results.probes.items()}
@@ -53,8 +57,24 @@ def save_results(folder: Path, results: Results) -> Path:
     content[ABOUT] = sealed_json(about, label(target, ABOUT))
     make_folder(target.parent)
     with _locked(target.parent, fcntl.LOCK_EX):
+        if replaces is not None and _version(target) != replaces:
+            raise ResultsChangedError(f"{target}: replaced by another process")
         _publish(target, content)
     return target
+
+
+def results_version(folder: Path, experiment: str, scale: str) -> str:
+    """Which results of an experiment are stored: a text that differs from that of all others, empty if there are none."""
+    target = folder / experiment / scale
+    if not target.parent.is_dir():
+        return ""
+    with _locked(target.parent, fcntl.LOCK_SH):
+        return _version(target)
+
+
+def _version(target: Path) -> str:
+    about = _place(target) / ABOUT
+    return checksum(read(about), label(target, ABOUT)) if about.exists() else ""
 
 
 def load_results(folder: Path, experiment: str, scale: str) -> Results | None:
@@ -95,7 +115,7 @@ def label(target: Path, name: str) -> str:
 
 def _read(target: Path) -> tuple[dict[str, Any], dict[str, bytes]] | None:
     """about.json and the other files, verified; None if there are none."""
-    place = target if target.exists() else _aside(target)
+    place = _place(target)
     if not any(path.name == ABOUT or path.suffix == ".parquet" for path in listing(place)):
         return None
     about = read_sealed_json(place / ABOUT, label(target, ABOUT))
@@ -138,6 +158,11 @@ def _publish(target: Path, content: Mapping[str, bytes]) -> None:
     except StoreError:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+
+
+def _place(target: Path) -> Path:
+    """Where the results are: a publication may have been killed between its renames."""
+    return target if target.exists() else _aside(target)
 
 
 def _aside(target: Path) -> Path:
