@@ -81,8 +81,8 @@ def measure(stored: dict[str, Any], again: bool) -> dict[str, Any]:
 def chains(pool: Mapping[str, Results]) -> dict[str, int]:
     """How many stored runs have a learning coefficient: of chains whose drift was measured, and of these how many had settled."""
     tables = [own.probes[PROBE] for own in pool.values() if PROBE in own.probes]
-    found = [own.groupby("run")[[name for name in COLUMNS if name in own]].count() > 0 for own in tables]
-    every = pd.concat(found).reindex(columns=list(COLUMNS)).fillna(False).astype(bool) if found else pd.DataFrame()
+    found = [own.reindex(columns=["run", *COLUMNS]).groupby("run").count() > 0 for own in tables]
+    every = pd.concat(found) if found else pd.DataFrame()
     measured = every[DRIFT] if len(every) else pd.Series(dtype=bool)
     return {
         "without_drift": int((every["llc"] & ~measured).sum()) if len(every) else 0,
