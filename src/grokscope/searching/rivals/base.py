@@ -77,7 +77,7 @@ class Rival(Settings):
 
 
 def trained(bout: Bout, configs: Sequence[RunConfig], name: str) -> list[StoredRun]:
-    """Runs trained to their last epochs, and no further: another rival, or an earlier call with a larger budget, may have the same run."""
+    """Runs trained to their last epochs, and no further: other rivals and larger budgets have runs of their own."""
     configs = [replace(config, exact=True) for config in configs]
     stored = {run.id: run for run in bout.train(configs, [name] * len(configs))}
     if any(config.id not in stored or stored[config.id].status not in FINISHED for config in configs):
