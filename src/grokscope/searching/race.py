@@ -199,7 +199,8 @@ class Race:
         if units not in self.configs:
             own = run_for(self.plan.config, self.tournament.family, units, self.plan.settings.beta, epoch)
             self.configs[units] = own
-        return self.configs[units].until(epoch)
+        own = self.configs[units]
+        return own if own.epochs == epoch else own.until(epoch)
 
     def _names(self, supports: Sequence[Units]) -> list[str]:
         return [name_of(self.tournament.family, units) for units in supports]
