@@ -66,7 +66,7 @@ def search(
             tournament.rivals = [one.to_dict() for one in outcomes]
         except StoppedError:
             tournament.status = "stopped"
-        save_tournament(runs, tournament.id, tournament.to_dict())
+        save_tournament(runs, tournament.id, tournament.head(), tournament.encoded())
     return tournament
 
 

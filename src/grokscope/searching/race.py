@@ -267,7 +267,7 @@ class Race:
 
     def _save(self) -> None:
         self.saved = time.monotonic()
-        save_tournament(self.runs, self.tournament.id, self.tournament.to_dict())
+        save_tournament(self.runs, self.tournament.id, self.tournament.head(), self.tournament.encoded())
 
 
 def _span(sizes: Sequence[int]) -> str:
