@@ -1,5 +1,8 @@
 """Runs with the same task and seed share their examples."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -31,6 +34,29 @@ def test_candidates_share_one_split(tiny, drawn):
     lane_data(replace(config, seed=1))
     lane_data(replace(config, task=replace(config.task, distractors=3)))
     assert len(drawn) == 3
+
+
+def test_threads_that_ask_at_once_draw_once(tiny, monkeypatch):
+    """The first draws until the second has asked, too."""
+    calls, asked, split = [], threading.Barrier(2, timeout=60), Modular.split
+    task = replace(tiny.task, p=13)
+
+    def slow(task, seed):
+        calls.append(seed)
+        asked.wait()
+        return split(task, seed)
+
+    monkeypatch.setattr(Modular, "split", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(splits.split_of, task, 0)
+        while not calls:
+            time.sleep(0.001)
+        second = pool.submit(splits.split_of, task, 0)
+        while not second.running():
+            time.sleep(0.001)
+        asked.wait()
+        assert first.result() is second.result()
+    assert calls == [0]
 
 
 def test_only_the_last_few_are_kept(tiny, drawn):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from threading import Lock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -30,6 +30,8 @@ class _Drawn(NamedTuple):
 
 _lock = Lock()
 _drawn: OrderedDict[tuple[Any, ...], _Drawn] = OrderedDict()
+_drawing: dict[tuple[Any, ...], RLock] = {}
+"""Held while a split is drawn: on a GPU several threads open runs that share one."""
 
 
 def split_of(task: Task, seed: int) -> Split:
@@ -51,20 +53,36 @@ def _kept(method: str, task: Task, seed: int) -> Any:
     key = (getattr(type(task), method), task, seed)
     try:
         with _lock:
-            found = _drawn.get(key)
-            if found is not None and found.versions == _versions(found.parts):
-                _drawn.move_to_end(key)
-                return found.parts
+            if (found := _known(key)) is not None:
+                return found
+            drawing = _drawing.setdefault(key, RLock())
     except TypeError:  # a task whose settings cannot be hashed
         return draw(seed)
-    with no_randomness_at_start():  # what depends on more than the seed is refused, not kept
-        parts = draw(seed)
-    with _lock:
-        _drawn[key] = _Drawn(parts, _versions(parts))
-        _drawn.move_to_end(key)
-        while len(_drawn) > KEPT:
-            _drawn.popitem(last=False)
+    with drawing:
+        with _lock:
+            if (found := _known(key)) is not None:  # another thread has drawn it meanwhile
+                return found
+        try:
+            with no_randomness_at_start():  # what depends on more than the seed is refused, not kept
+                parts = draw(seed)
+            with _lock:
+                _drawn[key] = _Drawn(parts, _versions(parts))
+                _drawn.move_to_end(key)
+                while len(_drawn) > KEPT:
+                    _drawn.popitem(last=False)
+        finally:
+            with _lock:
+                _drawing.pop(key, None)
     return parts
+
+
+def _known(key: tuple[Any, ...]) -> Any:
+    """What is kept, unless somebody has written to it."""
+    found = _drawn.get(key)
+    if found is None or found.versions != _versions(found.parts):
+        return None
+    _drawn.move_to_end(key)
+    return found.parts
 
 
 def _versions(parts: Iterable[Examples | None]) -> list[int]:

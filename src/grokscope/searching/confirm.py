@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from ..fleet.data import known_examples
+from ..fleet.splits import split_of
 from ..randomness import stream
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Confirmation(NamedTuple):
 def confirm(run: StoredRun, level: float) -> Confirmation:
     """Test the newest network of a run on its confirmation examples."""
     config = run.config
-    _, _, held_out = known_examples(config, run.split.train)
+    _, _, held_out = known_examples(config, split_of(config.task, config.seed_for("data")).train)
     assert held_out is not None
     labels = held_out.labels if held_out.labels.ndim == 1 else held_out.labels[:, -1]
     answers = run.network()(held_out).answers.argmax(-1)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, within
+from ..fleet.splits import split_of
 from ..priors.kl import KL
 from ..supports.base import family
 from .proposals.base import Pool
@@ -61,7 +62,7 @@ def prepare(config: RunConfig, settings: SearchSettings) -> Plan:
     config = _with_splits(config, settings)
     _check_config(config)
     shape = config.task.shape
-    units = own.units(config.task.split(config.seed_for("data")).train.inputs)
+    units = own.units(split_of(config.task, config.seed_for("data")).train.inputs)
     if not units:
         raise ConfigError("search.family", f"{settings.family}: the training sequences have no such units")
     sizes = _sizes(settings, len(units))

@@ -17,6 +17,7 @@ import torch
 
 from ...config import RunConfig, read_stored
 from ...experiments.collected import Finished, collected
+from ...fleet.splits import split_of
 from ...searching import SearchSettings, Tournament
 from ...searching.api import search_together
 from ...searching.prepare import TIMES
@@ -86,7 +87,7 @@ def _device(run: Finished) -> str:
 
 def is_true(config: RunConfig, family: str, units: tuple[int, ...]) -> bool:
     """Whether a support is that of the task."""
-    train = config.task.split(config.seed_for("data")).train
+    train = split_of(config.task, config.seed_for("data")).train
     return torch.equal(mask_of(family, units, train.inputs), train.marked)
 
 

@@ -152,19 +152,22 @@ def require_parity(config: RunConfig, name: str) -> None:
 def bits_of(bout: Bout, name: str) -> tuple[Examples, Examples]:
     """Training and validation examples of a parity task."""
     from ...fleet.data import known_examples
+    from ...fleet.splits import split_of
 
     require_parity(bout.config, name)
     seed = bout.config.seed_for("data")
-    train, validation, _ = known_examples(bout.config, bout.config.task.split(seed).train)
+    train, validation, _ = known_examples(bout.config, split_of(bout.config.task, seed).train)
     assert validation is not None
     return train, validation
 
 
 def parity_outcome(name: str, bout: Bout, support: Units | None, note: str) -> Outcome:
     """The outcome of a method that names a parity without any training."""
+    from ...fleet.splits import split_of
+
     accuracy = None
     if support:
-        test = bout.config.task.split(bout.config.seed_for("data")).test
+        test = split_of(bout.config.task, bout.config.seed_for("data")).test
         accuracy = float((test.inputs[:, list(support)].sum(1) % 2 == test.labels).float().mean())
     solved = accuracy is not None and reaches(accuracy, GENERALISED)
     return Outcome(name, support, 0, 0 if solved else None, accuracy, note)
