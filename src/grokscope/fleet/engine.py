@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -14,7 +14,7 @@ import torch
 
 from ..errors import BusyError, GrokscopeError
 from ..ops.memory import is_out_of_memory
-from .guard import check_global_states, global_states, no_randomness_at_start
+from .guard import check_global_states, global_states
 from .io_pool import IOPool
 from .lane import Failures, FinishedError, Job, Lane, PreparedRun, Progress, Sink, prepare
 from .program import Program
@@ -235,9 +235,8 @@ class Fleet:
                 self._drop_program()
                 self.program = Program(job.config, self.limit, self.device, fit_only=self.fit_only)
                 self.lanes = [None] * self.limit
-            with no_randomness_at_start():
-                since = saved[1].get("since", 0) if saved else 0
-                self.program.load(place, job.config, data, saved[2] if saved else None, origin, since)
+            since = saved[1].get("since", 0) if saved else 0
+            self.program.load(place, job.config, data, saved[2] if saved else None, origin, since)
         except FinishedError:
             job.sink.close()
             return True
@@ -342,7 +341,7 @@ class Fleet:
                 lane.job.sink.fail(_in_words(error))
 
     def _save(
-        self, place: int, lane: Lane, status: str, keep: bool = False, tensors: dict[str, Tensor] | None = None
+        self, place: int, lane: Lane, status: str, keep: bool = False, tensors: Mapping[str, Tensor] | None = None
     ) -> None:
         """tensors   what the lane holds, if it is known"""
         assert self.program is not None
