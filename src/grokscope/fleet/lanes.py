@@ -4,7 +4,7 @@ leaves a lane."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import ref
 
 import torch
@@ -15,6 +15,7 @@ from .data import Batch, stack_like
 from .division import without_prior
 from .guard import no_randomness_at_start
 from .lane_state import LaneState
+from .last_run import LastRun
 from .layout import Layout
 from .objective import hyper_of
 from .start import starting_point
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 class Lanes:
     """`lanes` runs of the same signature as `template`, on one buffer [lane, weight]."""
 
-    def __init__(self, template: RunConfig, lanes: int, device: torch.device):
+    def __init__(self, template: RunConfig, lanes: int, device: torch.device, last: LastRun | None = None):
+        """last   what was made of the run that was loaded last, into this program or the one before"""
         self.config = template
         self.lanes = lanes
         self.device = device
@@ -51,12 +53,9 @@ class Lanes:
         self.train: Batch = {}
         self.test: Batch = {}
         self.validation: Batch | None = None
-        self._made: dict[tuple[int, str], tuple[Tensor, int, Any]] = {}
-        """Data of the run that was loaded last, how often they had been written to, and what was made of them."""
+        self._last = last or LastRun()
         self._held: dict[tuple[int, int, str], tuple[ref[Tensor], int]] = {}
         """Which tensor was copied into a lane, by lane, side and name, and how often it had been written to."""
-        self._begun: tuple[Any, LaneState] | None = None
-        """Model and seed of the run that began last, and its weights."""
         self._told: dict[int, tuple[list[float], int]] = {}
         """Hyperparameters and seed of the run in each lane."""
 
@@ -118,7 +117,9 @@ class Lanes:
         What the run loaded before has as well, as candidates of a search have, is neither moved nor planned again.
         """
         rest = {
-            name: self._once(number, name, tensor, self._moved) for name, tensor in side.items() if name != "tokens"
+            name: self._last.once(number, name, tensor, self._moved)
+            for name, tensor in side.items()
+            if name != "tokens"
         }
         if "tokens" not in side:
             return self.planned(rest)
@@ -128,14 +129,7 @@ class Lanes:
             own = {"tokens": tokens.to(self.device)}
             return own if plan_later else self.planned(own)
 
-        return rest | self._once(number, "tokens", side["tokens"], read)
-
-    def _once(self, number: int, name: str, tensor: Tensor, make: Callable[[Tensor], Any]) -> Any:
-        """`make(tensor)`, or what it returned for the run loaded before, if that has this very tensor."""
-        known = self._made.get((number, name))
-        if known is None or known[0] is not tensor or known[1] != tensor._version:
-            known = self._made[number, name] = (tensor, tensor._version, make(tensor))
-        return known[2]
+        return rest | self._last.once(number, "tokens", side["tokens"], read)
 
     def _moved(self, tensor: Tensor) -> Tensor:
         """A tensor on the device. Of one that repeats its first example, such as the target of fixed positions, that is moved."""
@@ -174,8 +168,8 @@ class Lanes:
         dense = isinstance(config.ticket, NoTicket)
         plain = dense and not config.do.hooks & {"weights", "state"}
         drawn_from = (config.model, config.seed_for("init"))
-        if plain and self._begun is not None and self._begun[0] == drawn_from:
-            return self._begun[1]
+        if plain and self._last.begun is not None and self._last.begun[0] == drawn_from:
+            return self._last.begun[1]
         with no_randomness_at_start():
             start = starting_point(config, {} if dense else self.planned(data[0]), origin)
             saved = {f"mask/{name}": lives for name, lives in start.mask.items()}
@@ -183,8 +177,8 @@ class Lanes:
             if not plain:
                 return self._state_of(at_branch(config, saved))
         vector = self._vector(saved, "weight", self.flat).to(self.device)
-        self._begun = (drawn_from, LaneState(self.layout, {"weight": vector}, {}, {}))
-        return self._begun[1]
+        self._last.begun = (drawn_from, LaneState(self.layout, {"weight": vector}, {}, {}))
+        return self._last.begun[1]
 
     def _vector(self, saved: Mapping[str, Tensor], prefix: str, like: Tensor) -> Tensor:
         """What is saved under a prefix as one vector, zeros where nothing is; `like` is the stacked tensor that it belongs to."""
