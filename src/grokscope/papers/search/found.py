@@ -1,7 +1,7 @@
 """Numbers of a search, collected for every run of an experiment.
 
 The run itself is plain training, with examples set aside; a search under the same splits, seed and folder is made when results are
-collected: the searches of all runs of the experiment together, when the first number is asked for. So are the runs of a rival. A
+collected: the searches of all runs of the experiment together, when the first number is asked for. So are the runs of all rivals. A
 support counts as found if it is exactly the informative tokens of every training example.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,19 +144,25 @@ def _plain_steps(run: Finished) -> float | None:
 
 
 @functools.lru_cache(maxsize=16)
-def outcomes_of(name: str, runs: str, ids: tuple[str, ...], device: str) -> dict[str, Outcome]:
-    """A rival for each of some stored runs, by id, side by side; each with as many run-steps as the plain run."""
+def outcomes_of(names: tuple[str, ...], runs: str, ids: tuple[str, ...], device: str) -> dict[tuple[str, str], Outcome]:
+    """Rivals for each of some stored runs, by name and id, side by side; each with as many run-steps as the plain run."""
 
-    def task(config: RunConfig) -> Callable[[Trainer], Outcome]:
+    def task(name: str, config: RunConfig) -> Callable[[Trainer], Outcome]:
         steps, k = config.epochs * config.steps_per_epoch, settings_for(config).k
         return lambda trainer: rivals.get(name)().compete(Bout(config, steps, k, Path(runs), trainer.stored))
 
-    configs = _configs(runs, ids)
+    each = {(name, id): task(name, config) for name in names for id, config in _configs(runs, ids).items()}
     try:
-        found = together([task(config) for config in configs.values()], local_trainer(runs, device))
+        found = together(list(each.values()), local_trainer(runs, device))
     except StoppedError:  # what was trained is saved, and the same command continues
         raise KeyboardInterrupt from None
-    return dict(zip(configs, found, strict=True))
+    return dict(zip(each, found, strict=True))
+
+
+def beside(name: str, asked: Iterable[str]) -> tuple[str, ...]:
+    """The rivals that are trained together with one: all that train and that the experiment collects a number of."""
+    others = {column.rpartition("_")[0] for column in asked}
+    return tuple(other for other in TRAINED if other == name or other in others) if name in TRAINED else (name,)
 
 
 def register_rival(name: str, trains: bool) -> None:
@@ -165,7 +171,7 @@ def register_rival(name: str, trains: bool) -> None:
     does not)."""
 
     def outcome(run: Finished) -> Outcome:
-        return outcomes_of(name, *_experiment(run))[run.info.id]
+        return outcomes_of(beside(name, run.asked), *_experiment(run))[name, run.info.id]
 
     @collected(f"{name}_found", trains=trains)
     def named(run: Finished) -> float | None:
