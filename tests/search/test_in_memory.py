@@ -32,7 +32,7 @@ class KilledError(Exception):
 def config(tiny):
     return replace(
         tiny,
-        task=Modular(p=11, distractors=2, alphabet="operands", train_fraction=0.8),
+        task=Modular(p=11, distractors=2, alphabet="operands", train_fraction=0.8, confirmation=0.1),
         prior=KL(),
         epochs=12,
         stop=Stop(accuracy=0.0),

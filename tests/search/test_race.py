@@ -30,7 +30,7 @@ QUICK = SearchSettings(schedule=Halving(first=10))
 def config(tiny):
     return replace(
         tiny,
-        task=Modular(p=11, distractors=1, alphabet="operands", train_fraction=0.8),
+        task=Modular(p=11, distractors=1, alphabet="operands", train_fraction=0.8, confirmation=0.1),
         prior=KL(),
         epochs=40,
         stop=Stop(accuracy=0.0),
@@ -155,6 +155,11 @@ BAD = [
         {"optim": AdamW(schedule="cosine")},
         {},
         "optim.schedule: the learning rate depends on the last epoch: candidates that survive a rung could not be continued",
+    ),
+    (
+        {"task": Modular(p=11, distractors=1, alphabet="operands", train_fraction=0.8, confirmation=0.04)},
+        {},
+        "task.confirmation: 3 examples are too few: with every answer correct p would be 0.33, above search.level = 0.01",
     ),
     ({"epochs": 5}, {}, "search.schedule.first: the first rung, epoch 10, is after the last epoch 5"),
 ]

@@ -302,7 +302,7 @@ def test_entmax_solves_its_definition():
     ],
 )
 def test_a_rival_that_does_not_apply_is_refused_before_the_search(bout, tmp_path, changed, rival, problem):
-    config = replace(bout.config, task=Modular(p=11, distractors=1, train_fraction=0.8), **changed)
+    config = replace(bout.config, task=Modular(p=11, distractors=1, train_fraction=0.8, confirmation=0.1), **changed)
     settings = SearchSettings(schedule=Halving(first=5), budget=60)
     with pytest.raises(ConfigError, match=problem):
         search(config, settings=settings, rivals=["plain", rival], runs=tmp_path, device="cpu")
@@ -312,7 +312,7 @@ def test_a_rival_that_does_not_apply_is_refused_before_the_search(bout, tmp_path
 
 
 def test_a_search_is_compared_with_its_rivals(bout, tmp_path):
-    config = replace(bout.config, task=Modular(p=11, distractors=1, train_fraction=0.8))
+    config = replace(bout.config, task=Modular(p=11, distractors=1, train_fraction=0.8, confirmation=0.1))
     settings = SearchSettings(schedule=Halving(first=5), budget=60)
     found = search(config, settings=settings, rivals=["plain", "stg"], runs=tmp_path, device="cpu")
     assert [one["name"] for one in found.rivals] == ["search", "plain", "stg"]

@@ -13,6 +13,7 @@ from ..errors import ConfigError, within
 from ..fleet.splits import split_of
 from ..priors.kl import KL
 from ..supports.base import family
+from .confirm import check_confirmation
 from .proposals.base import Pool
 from .settings import LARGEST, SearchSettings
 
@@ -61,6 +62,7 @@ def prepare(config: RunConfig, settings: SearchSettings) -> Plan:
         own = family(settings.family)
     config = _with_splits(config, settings)
     _check_config(config)
+    check_confirmation(config, settings.level)
     shape = config.task.shape
     units = own.units(split_of(config.task, config.seed_for("data")).train.inputs)
     if not units:
