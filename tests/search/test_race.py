@@ -17,6 +17,7 @@ from grokscope.searching import SearchSettings
 from grokscope.searching.api import search
 from grokscope.searching.page import write_page
 from grokscope.searching.schedules.halving import Halving
+from grokscope.searching.training import Trainer
 from grokscope.store import list_runs
 from grokscope.store.tournaments import load_tournament
 from grokscope.supports import mask_of
@@ -171,6 +172,18 @@ def test_bad_input_is_one_line_before_anything_is_written(config, tmp_path, sett
         raced(replace(config, **settings), tmp_path / "runs", **how)
     assert str(error.value) == message
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_training(config, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+
+    def train(configs, names):
+        raise AssertionError("trained")
+
+    with pytest.raises(StoreError, match="cannot be written"):
+        raced(config, tmp_path / "file", train=train)
+    with pytest.raises(StoreError, match="cannot be written"):
+        raced(config, tmp_path / "file", train=Trainer(train, train))
 
 
 def test_unknown_names_have_the_nearest(config, tmp_path):

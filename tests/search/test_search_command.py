@@ -176,6 +176,10 @@ def test_an_interrupted_search_says_what_begins_again(run, monkeypatch):
         ),
         (("--set", "search.family=clases"), "search.family: no support is called 'clases'. Did you mean classes?"),
         (("--rivals", "stgg"), "rival: no rival is called 'stgg'. Did you mean stg?"),
+        (
+            ("--set", "search=racing"),
+            "search: settings of the search are not part of a run; give them with --set search.k=2",
+        ),
         (("--set", "search.budgte=5"), "search.budgte: no such setting. Did you mean search.budget?"),
     ],
 )

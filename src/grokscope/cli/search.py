@@ -83,7 +83,7 @@ def search(
             raise ConfigError(f"--{name}", f"is given twice: {value}, and {PREFIX}{name}={own[name]} with --set")
     given = {name: value for name, value in given.items() if not name.startswith(PREFIX)}
     place = parse_place(on, given)
-    _require_none_of_search(file)
+    _require_none_of_search(file, given)
     config = with_precision(read_config(file, given), place, device)
     _require_splits(config, file, given)
     stats = TrainingStats()
@@ -120,16 +120,16 @@ SPLITS = {
 }
 
 
-def _require_none_of_search(file: Path | None) -> None:
-    """Refuse settings of the search in the file, which describes a run."""
+def _require_none_of_search(file: Path | None, given: dict[str, Any]) -> None:
+    """Refuse settings of the search in the file, which describes a run, and `search` as if it were a component of it."""
     from ..config.files import read_toml
     from ..errors import ConfigError
     from ..settings import flatten
 
-    if file and "search" in (plain := read_toml(file)):
-        first = next(
-            (f"{name}={value}" for name, value in flatten({"search": plain["search"]}).items()), f"{PREFIX}k=2"
-        )
+    plain = (read_toml(file) if file else {}) | given
+    if "search" in plain:
+        own = flatten({"search": plain["search"]})
+        first = next((f"{name}={value}" for name, value in own.items() if name.startswith(PREFIX)), f"{PREFIX}k=2")
         raise ConfigError("search", f"settings of the search are not part of a run; give them with --set {first}")
 
 

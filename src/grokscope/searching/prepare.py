@@ -128,5 +128,7 @@ def _sizes(settings: SearchSettings, units: int) -> list[int]:
     if settings.k is None:
         return list(range(1, min(LARGEST, units) + 1))
     if settings.k > units:
-        raise ConfigError("search.k", f"{settings.k} is more than the {units} units that a support can be made of")
+        raise ConfigError(
+            "search.k", f"{settings.k} is more than the {units} unit{'s' * (units > 1)} that a support can be made of"
+        )
     return [settings.k]
