@@ -62,7 +62,15 @@ def test_threads_that_ask_at_once_draw_once(tiny, monkeypatch):
     assert calls == [0]
 
 
-def test_only_the_last_few_are_kept(tiny, drawn):
+def test_many_small_ones_are_kept(tiny, drawn):
+    for _ in range(2):
+        for seed in range(100, 100 + 3 * splits.KEPT):
+            splits.split_of(tiny.task, seed)
+    assert len(drawn) == 3 * splits.KEPT
+
+
+def test_only_the_last_few_large_ones_are_kept(tiny, drawn, monkeypatch):
+    monkeypatch.setattr(splits, "BYTES", 1)
     for seed in range(splits.KEPT + 1):
         splits.split_of(tiny.task, seed)
     splits.split_of(tiny.task, splits.KEPT)
