@@ -97,7 +97,7 @@ def test_what_a_solver_misses_is_what_only_the_search_finds(searched, solved, wa
     done = SimpleNamespace(support=list(true) if searched else None, family="positions")
     monkeypatch.setattr(found, "tournaments_of", lambda *which: {run.info.id: done})
     outcome = Outcome("gf2", true if solved else (1, 2), 0, None, None)
-    monkeypatch.setattr(found, "outcomes_of", lambda *which: {("gf2", run.info.id): outcome})
+    monkeypatch.setattr(found, "outcomes_of", lambda *which: {run.info.id: outcome})
     assert registered["gf2_missed"](run) == wanted
 
 
@@ -146,14 +146,14 @@ def test_the_runs_of_all_rivals_are_trained_together(plain_runs, tmp_path, monke
     assert calls == [2 * (3 + 3 + 1), 2], "three strengths of two rivals, and a teacher; then its pupil"
     names = beside("stg", asked)
     assert names == ("entropy", "stg", "teacher") and beside("gf2", asked) == ("gf2",)
-    which = found._experiment(together[0])
-    outcomes = found.outcomes_of(names, *which)
+    which = found._experiment(together[0])[:3]
+    outcomes = found.outcomes_together(names, *which)
     assert len(calls) == 2 and len(outcomes) == 6
     for name in names:
         alone = tmp_path / name
         for id in which[1]:
             shutil.copytree(tmp_path / id, alone / id)
-        apart = found.outcomes_of((name,), str(alone), *which[1:])
+        apart = found.outcomes_together((name,), str(alone), *which[1:])
         assert apart == {key: outcome for key, outcome in outcomes.items() if key[0] == name}
 
 

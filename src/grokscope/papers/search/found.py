@@ -59,12 +59,13 @@ def tournaments_of(runs: str, ids: tuple[str, ...], device: str) -> dict[str, To
 
 
 def _searched(run: Finished) -> Tournament:
-    return tournaments_of(*_experiment(run))[run.info.id]
+    runs, ids, device, _ = _experiment(run)
+    return tournaments_of(runs, ids, device)[run.info.id]
 
 
-def _experiment(run: Finished) -> tuple[str, tuple[str, ...], str]:
-    """Folder, ids of all runs of the experiment, and device."""
-    return str(run.info.path.parent), tuple(run.others), _device(run)
+def _experiment(run: Finished) -> tuple[str, tuple[str, ...], str, tuple[str, ...]]:
+    """Folder, ids of all runs of the experiment, device, and all numbers that are collected."""
+    return str(run.info.path.parent), tuple(run.others), _device(run), run.asked
 
 
 def _configs(runs: str, ids: tuple[str, ...]) -> dict[str, RunConfig]:
@@ -143,8 +144,18 @@ def _plain_steps(run: Finished) -> float | None:
     return None if reached.empty else float(reached.iloc[0]) * run.config.steps_per_epoch
 
 
+def outcomes_of(
+    name: str, runs: str, ids: tuple[str, ...], device: str, asked: tuple[str, ...] = ()
+) -> dict[str, Outcome]:
+    """A rival for each of some stored runs, by id. It is trained with the others of which numbers are collected (`asked`)."""
+    every = outcomes_together(beside(name, asked), runs, ids, device)
+    return {id: every[name, id] for id in ids}
+
+
 @functools.lru_cache(maxsize=16)
-def outcomes_of(names: tuple[str, ...], runs: str, ids: tuple[str, ...], device: str) -> dict[tuple[str, str], Outcome]:
+def outcomes_together(
+    names: tuple[str, ...], runs: str, ids: tuple[str, ...], device: str
+) -> dict[tuple[str, str], Outcome]:
     """Rivals for each of some stored runs, by name and id, side by side; each with as many run-steps as the plain run."""
 
     def task(name: str, config: RunConfig) -> Callable[[Trainer], Outcome]:
@@ -171,7 +182,7 @@ def register_rival(name: str, trains: bool) -> None:
     does not)."""
 
     def outcome(run: Finished) -> Outcome:
-        return outcomes_of(beside(name, run.asked), *_experiment(run))[name, run.info.id]
+        return outcomes_of(name, *_experiment(run))[run.info.id]
 
     @collected(f"{name}_found", trains=trains)
     def named(run: Finished) -> float | None:
