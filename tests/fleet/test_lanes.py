@@ -81,6 +81,7 @@ def test_a_run_enters_a_lane_as_by_its_named_tensors(candidates, tiny):
         whole.load(lane, masked, lane_data(masked), own)
         named.load(lane, masked, lane_data(masked), {name: tensor.clone() for name, tensor in own.items()})
         assert own.nbytes == sum(tensor.nbytes for tensor in own.values())
+        assert len(own) == len(list(own))
     assert torch.equal(whole.flat, named.flat) and torch.equal(whole.mask, named.mask)
     assert torch.equal(whole.step, named.step) and whole.step.eq(3).all()
     for name, state in whole.state["optim"].items():

@@ -46,4 +46,4 @@ class LaneState(Mapping[str, "Tensor"]):
         return iter(self._named)
 
     def __len__(self) -> int:
-        return len(self._named)
+        return len(self.vectors) * len(self._layout.parameters) + len(self.others) + len(self.masks)
