@@ -219,13 +219,18 @@ class Settings:
             if not f.metadata.get("identity", True) or (added_later and value == _default(f)):
                 continue
             if isinstance(value, Settings):
-                own = value.identity()
-                plain[f.name] = own["kind"] if own.keys() == {"kind"} else own
+                plain[f.name] = value._within_identity
             else:
                 plain[f.name] = float(value) if hints[f.name] is float else _plain(value)
         return plain
 
-    @property
+    @functools.cached_property  # thousands of candidates of a search share all components but one
+    def _within_identity(self) -> Any:
+        """What the identity of settings that hold these has in their place; nobody may write to it."""
+        own = self.identity()
+        return own["kind"] if own.keys() == {"kind"} else own
+
+    @functools.cached_property
     def depends_on_epochs(self) -> bool:
         """Whether the numbers of an epoch depend on which one is the last, as under a cosine schedule. If not, a stored run can
         be continued to a later epoch."""

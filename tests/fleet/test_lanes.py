@@ -71,6 +71,33 @@ def test_several_lanes_leave_as_each_would_alone(candidates, tiny, stay):
     assert torch.equal(together[0]["step"], torch.tensor(3))
 
 
+def test_a_run_enters_a_lane_as_by_its_named_tensors(candidates, tiny):
+    """What leaves a lane is copied as whole vectors; a checkpoint from the disk has a tensor per weight."""
+    masked = replace(candidates[1], ticket=Random(rate=0.5))
+    program = filled(candidates[0], masked, candidates[2])
+    program.train_epoch(3)
+    whole, named = filled(candidates[0], masked, candidates[2]), filled(candidates[0], masked, candidates[2])
+    for lane, own in zip((2, 0, 1), program.unload_each([0, 1, 2]), strict=True):
+        whole.load(lane, masked, lane_data(masked), own)
+        named.load(lane, masked, lane_data(masked), {name: tensor.clone() for name, tensor in own.items()})
+        assert own.nbytes == sum(tensor.nbytes for tensor in own.values())
+        assert len(own) == len(list(own))
+    assert torch.equal(whole.flat, named.flat) and torch.equal(whole.mask, named.mask)
+    assert torch.equal(whole.step, named.step) and whole.step.eq(3).all()
+    for name, state in whole.state["optim"].items():
+        assert torch.equal(state, named.state["optim"][name]) and state.any()
+
+
+def test_the_next_run_in_a_lane_has_its_own_numbers(candidates):
+    first, other = candidates[0], replace(candidates[1], prior=replace(candidates[1].prior, beta=0.25), order_seed=9)
+    program = filled(first, first)
+    for config in (other, first, first, other):
+        program.load(1, config, lane_data(config), since=3 if config is other else 0)
+        assert program.hyper["prior.beta"].tolist() == [first.prior.beta, config.prior.beta]
+        assert program.hyper["branch.epoch"].tolist() == [0.0, 3.0 if config is other else 0.0]
+        assert program.seed.tolist() == [first.seed_for("order"), config.seed_for("order")]
+
+
 def test_a_vector_is_recognised_by_its_parts_alone(tiny):
     layout = Layout(tiny.model.parameters(tiny.task.shape))
     vector = torch.arange(2.0 * layout.size).view(2, -1)

@@ -183,10 +183,10 @@ class Smoothed(Method):
 
 @tracks.register("T")
 class Tiny(Track):
-    """Addition mod 5 among one distractor."""
+    """Addition mod 13 among one distractor."""
 
     title = "tiny"
-    task = Modular(p=5, distractors=1, alphabet=2, train_fraction=0.8)
+    task = Modular(p=13, distractors=1, alphabet=2, train_fraction=0.8)
     model = Transformer(d=8, d_mlp=16)
     horizon = 40
     every = 10

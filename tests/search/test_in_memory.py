@@ -32,7 +32,7 @@ class KilledError(Exception):
 def config(tiny):
     return replace(
         tiny,
-        task=Modular(p=11, distractors=2, alphabet="operands", train_fraction=0.8),
+        task=Modular(p=11, distractors=2, alphabet="operands", train_fraction=0.8, confirmation=0.1),
         prior=KL(),
         epochs=12,
         stop=Stop(accuracy=0.0),
@@ -159,6 +159,20 @@ def test_a_killed_race_continues_to_the_same_result(config, tmp_path, monkeypatc
     continued, calls = raced(config, tmp_path / "killed")
     assert continued.to_dict() == whole.to_dict()
     assert calls == trained
+
+
+def test_what_another_search_has_trained_past_a_rung_is_judged_there(config, tmp_path):
+    """It was evaluated at epochs 4 and 6; the rungs of this search are 5 and 8, so that a candidate is trained to 5 anew."""
+    other = replace(QUICK, schedule=Halving(first=5, factor=4.0, growth=1.6))
+    raced(config, tmp_path / "both")
+    beside, alone = (
+        search(config, settings=other, runs=tmp_path / name, device="cpu").to_dict() for name in ("both", "alone")
+    )
+    assert alone["tournament"][0]["rungs"][0]["epoch"] == 5
+    for one in (beside, alone):
+        for entry in one["tournament"]:
+            entry.pop("curve", None)
+    assert beside == alone
 
 
 def test_what_does_not_fit_is_trained_again(config, tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ from grokscope.searching import SearchSettings
 from grokscope.searching.api import search
 from grokscope.searching.page import write_page
 from grokscope.searching.schedules.halving import Halving
+from grokscope.searching.training import Trainer
 from grokscope.store import list_runs
 from grokscope.store.tournaments import load_tournament
 from grokscope.supports import mask_of
@@ -30,7 +31,7 @@ QUICK = SearchSettings(schedule=Halving(first=10))
 def config(tiny):
     return replace(
         tiny,
-        task=Modular(p=11, distractors=1, alphabet="operands", train_fraction=0.8),
+        task=Modular(p=11, distractors=1, alphabet="operands", train_fraction=0.8, confirmation=0.1),
         prior=KL(),
         epochs=40,
         stop=Stop(accuracy=0.0),
@@ -156,6 +157,11 @@ BAD = [
         {},
         "optim.schedule: the learning rate depends on the last epoch: candidates that survive a rung could not be continued",
     ),
+    (
+        {"task": Modular(p=11, distractors=1, alphabet="operands", train_fraction=0.8, confirmation=0.04)},
+        {},
+        "task.confirmation: 3 examples are too few: with every answer correct p would be 0.33, above search.level = 0.01",
+    ),
     ({"epochs": 5}, {}, "search.schedule.first: the first rung, epoch 10, is after the last epoch 5"),
 ]
 
@@ -166,6 +172,18 @@ def test_bad_input_is_one_line_before_anything_is_written(config, tmp_path, sett
         raced(replace(config, **settings), tmp_path / "runs", **how)
     assert str(error.value) == message
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_training(config, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+
+    def train(configs, names):
+        raise AssertionError("trained")
+
+    with pytest.raises(StoreError, match="cannot be written"):
+        raced(config, tmp_path / "file", train=train)
+    with pytest.raises(StoreError, match="cannot be written"):
+        raced(config, tmp_path / "file", train=Trainer(train, train))
 
 
 def test_unknown_names_have_the_nearest(config, tmp_path):

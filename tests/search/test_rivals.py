@@ -44,10 +44,12 @@ def bout(tiny, tmp_path):
     task = Modular(p=11, distractors=1, train_fraction=0.8, validation=0.1, confirmation=0.1)
     config = replace(tiny, task=task, prior=KL(), epochs=20, stop=Stop(accuracy=0.0))
 
-    def train(configs, names):
-        return train_all(configs, runs=tmp_path, device="cpu")
+    return bout_in(tmp_path, config)
 
-    return Bout(config, 20, 2, tmp_path, train)
+
+def bout_in(runs, config):
+    """With a folder of runs of its own."""
+    return Bout(config, 20, 2, runs, lambda configs, names: train_all(configs, runs=runs, device="cpu"))
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -70,8 +72,18 @@ def test_test_examples_decide_nothing(bout, name, monkeypatch):
         return own._replace(test=own.test._replace(labels=own.test.labels.roll(1)))
 
     monkeypatch.setattr(Modular, "split", shuffled)
-    after = rivals.get(name)().compete(bout._replace(runs=bout.runs))
+    after = rivals.get(name)().compete(bout_in(bout.runs / "shuffled", bout.config))
     assert (after.support, after.run_steps) == (before.support, before.run_steps)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_what_others_have_trained_in_the_same_folder_changes_nothing(bout, name):
+    """Plain training has the run of the teacher, and a larger budget that of every rival."""
+    for other, times in (("plain", 1), (name, 2)):
+        rivals.get(other)().compete(bout._replace(budget=times * bout.budget))
+    outcome = rivals.get(name)().compete(bout)
+    assert outcome.run_steps <= bout.budget
+    assert rivals.get(name)().compete(bout_in(bout.runs / "alone", bout.config)) == outcome
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -188,13 +200,11 @@ def test_the_support_is_named_from_gates_and_not_from_attention(bout, name, monk
 
 
 @every_gate
-def test_runs_with_gates_are_trained_once_and_continued(bout, name):
-    """Half of the budget, then all of it: the runs are continued, and are those that are trained at once."""
-    rivals.get(name)().compete(bout._replace(budget=10))
-    continued = rivals.get(name)().compete(bout)
-    elsewhere = bout.runs / "elsewhere"
-    apart = bout._replace(runs=elsewhere, train=lambda c, names: train_all(c, runs=elsewhere, device="cpu"))
-    assert rivals.get(name)().compete(apart) == continued
+def test_runs_with_gates_are_those_that_are_trained_at_once_when_they_are_continued(bout, name):
+    choices, elsewhere = rivals.get(name)()._choices(bout.config).values(), bout.runs / "elsewhere"
+    for runs, ends in ((bout.runs, (3, 6)), (elsewhere, (6,))):
+        for epochs in ends:
+            train_all([replace(choice, epochs=epochs) for choice in choices], runs=runs, device="cpu")
     mine, other = ({run.id: StoredRun(run).network().weights for run in list_runs(r)} for r in (bout.runs, elsewhere))
     assert len(mine) == 3 and mine.keys() == other.keys()
     assert all(torch.equal(mine[run][weight], other[run][weight]) for run in mine for weight in mine[run])
@@ -292,7 +302,7 @@ def test_entmax_solves_its_definition():
     ],
 )
 def test_a_rival_that_does_not_apply_is_refused_before_the_search(bout, tmp_path, changed, rival, problem):
-    config = replace(bout.config, task=Modular(p=11, distractors=1, train_fraction=0.8), **changed)
+    config = replace(bout.config, task=Modular(p=11, distractors=1, train_fraction=0.8, confirmation=0.1), **changed)
     settings = SearchSettings(schedule=Halving(first=5), budget=60)
     with pytest.raises(ConfigError, match=problem):
         search(config, settings=settings, rivals=["plain", rival], runs=tmp_path, device="cpu")
@@ -302,7 +312,7 @@ def test_a_rival_that_does_not_apply_is_refused_before_the_search(bout, tmp_path
 
 
 def test_a_search_is_compared_with_its_rivals(bout, tmp_path):
-    config = replace(bout.config, task=Modular(p=11, distractors=1, train_fraction=0.8))
+    config = replace(bout.config, task=Modular(p=11, distractors=1, train_fraction=0.8, confirmation=0.1))
     settings = SearchSettings(schedule=Halving(first=5), budget=60)
     found = search(config, settings=settings, rivals=["plain", "stg"], runs=tmp_path, device="cpu")
     assert [one["name"] for one in found.rivals] == ["search", "plain", "stg"]

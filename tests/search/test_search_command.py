@@ -11,7 +11,18 @@ from grokscope.launch import local
 
 TINY = [
     *("--set", "task.p=11", "--set", "task.distractors=1", "--set", "task.train_fraction=0.8", "--set", "epochs=20"),
-    *("--set", "model.d=8", "--set", "model.d_mlp=16", "--set", "stop.accuracy=0", "--set", "search.schedule.first=10"),
+    *(
+        "--set",
+        "task.confirmation=0.1",
+        "--set",
+        "model.d=8",
+        "--set",
+        "model.d_mlp=16",
+        "--set",
+        "stop.accuracy=0",
+        "--set",
+        "search.schedule.first=10",
+    ),
     *("--device", "cpu"),
 ]
 
@@ -74,6 +85,15 @@ def test_a_split_of_size_0_in_the_file_is_refused_too(run, tmp_path):
     (tmp_path / "own.toml").write_text('task = "parity"\n')
     code, _, err = run("search", "own.toml", "--k", "99")
     assert code == 2 and err.startswith("search.k")
+
+
+def test_settings_of_the_search_in_the_file_are_refused(run, tmp_path):
+    (tmp_path / "own.toml").write_text('[task]\np = 11\n[search]\nschedule = "racing"\nk = 2\n')
+    code, out, err = run("search", "own.toml", *TINY)
+    assert (code, out) == (2, "")
+    (line,) = err.splitlines()
+    assert line == "search: settings of the search are not part of a run; give them with --set search.schedule=racing"
+    assert not (tmp_path / "runs").exists()
 
 
 def test_what_was_never_tried_is_said(run):
@@ -150,8 +170,16 @@ def test_an_interrupted_search_says_what_begins_again(run, monkeypatch):
             "task.confirmation: no confirmation split left, on which the winner is tested; leave the setting out, or choose a "
             "fraction such as 0.1",
         ),
+        (
+            ("--set", "search.level=0.00001"),
+            "search.level: 1e-05 is below 0.0001, the smallest p of 9,999 permutations",
+        ),
         (("--set", "search.family=clases"), "search.family: no support is called 'clases'. Did you mean classes?"),
         (("--rivals", "stgg"), "rival: no rival is called 'stgg'. Did you mean stg?"),
+        (
+            ("--set", "search=racing"),
+            "search: settings of the search are not part of a run; give them with --set search.k=2",
+        ),
         (("--set", "search.budgte=5"), "search.budgte: no such setting. Did you mean search.budget?"),
     ],
 )

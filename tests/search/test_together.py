@@ -1,5 +1,6 @@
 """Several searches at once: what they ask for is trained side by side, each once."""
 
+import gc
 from types import SimpleNamespace
 
 import pytest
@@ -124,3 +125,17 @@ def test_after_an_interrupt_nothing_more_is_trained():
     found = together([work, work], Trainer(trainer.stored, in_memory(memory, finish=False)))
     assert found == [(False, [])] * 2
     assert memory == [["a"]] and calls == []
+
+
+def test_what_searches_keep_is_not_searched_for_garbage_while_others_train():
+    """Memory is looked up before every call of training, and the objects of thousands of candidates stay."""
+    calls, train = recorded()
+    spared, kept = [], [[] for _ in range(20)]
+
+    def watched(configs, names):
+        spared.append(not any(one is kept for one in gc.get_objects()))
+        return train.stored(configs, names)
+
+    together([lambda trainer: trainer.stored([config("a")], [""])], Trainer(watched))
+    assert spared == [True] and len(calls) == 1
+    assert gc.get_freeze_count() == 0

@@ -83,6 +83,7 @@ def search(
             raise ConfigError(f"--{name}", f"is given twice: {value}, and {PREFIX}{name}={own[name]} with --set")
     given = {name: value for name, value in given.items() if not name.startswith(PREFIX)}
     place = parse_place(on, given)
+    _require_none_of_search(file, given)
     config = with_precision(read_config(file, given), place, device)
     _require_splits(config, file, given)
     stats = TrainingStats()
@@ -117,6 +118,19 @@ SPLITS = {
     "validation": "no validation split left, by which candidates are judged",
     "confirmation": "no confirmation split left, on which the winner is tested",
 }
+
+
+def _require_none_of_search(file: Path | None, given: dict[str, Any]) -> None:
+    """Refuse settings of the search in the file, which describes a run, and `search` as if it were a component of it."""
+    from ..config.files import read_toml
+    from ..errors import ConfigError
+    from ..settings import flatten
+
+    plain = (read_toml(file) if file else {}) | given
+    if "search" in plain:
+        own = flatten({"search": plain["search"]})
+        first = next((f"{name}={value}" for name, value in own.items() if name.startswith(PREFIX)), f"{PREFIX}k=2")
+        raise ConfigError("search", f"settings of the search are not part of a run; give them with --set {first}")
 
 
 def _require_splits(config: RunConfig, file: Path | None, given: dict[str, Any]) -> None:

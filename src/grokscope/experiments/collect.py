@@ -71,7 +71,7 @@ def run_rows(
         row = {"run": run.id, "arm": arm, "status": run.status, "seconds": run.seconds, **flatten(run.config)}
         row |= measured(metrics, criterion, thresholds) | _paid(run, metrics)
         row |= {"epochs_before": origin_epochs(run, by_id)}
-        row |= collect_named(tuple(collected), Finished(run, metrics, by_id))
+        row |= collect_named(tuple(collected), Finished(run, metrics, by_id, tuple(collected)))
         rows.append(row)
         own = metrics if curves is None else metrics[[name for name in metrics if name in (*STORED, *curves)]]
         thinned.append(thin(own, row["t_grok"]).assign(run=run.id))

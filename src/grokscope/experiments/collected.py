@@ -29,6 +29,8 @@ class Finished(NamedTuple):
     """Every evaluation."""
     others: Mapping[str, RunInfo]
     """All runs of the experiment, by id."""
+    asked: tuple[str, ...] = ()
+    """Names of all numbers that are collected: those that train further runs may train them together."""
 
     @property
     def config(self) -> RunConfig:
@@ -41,7 +43,7 @@ class Finished(NamedTuple):
         if not isinstance(ticket, FromRun):
             return None
         info = self.others[ticket.run]
-        return Finished(info, read_metrics(info).to_pandas(), self.others)
+        return Finished(info, read_metrics(info).to_pandas(), self.others, self.asked)
 
 
 Compute = Callable[[Finished], float | None]

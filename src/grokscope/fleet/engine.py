@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -14,9 +14,10 @@ import torch
 
 from ..errors import BusyError, GrokscopeError
 from ..ops.memory import is_out_of_memory
-from .guard import check_global_states, global_states, no_randomness_at_start
+from .guard import check_global_states, global_states
 from .io_pool import IOPool
 from .lane import Failures, FinishedError, Job, Lane, PreparedRun, Progress, Sink, prepare
+from .last_run import LastRun
 from .program import Program
 from .stats import TrainingStats
 from .stopping import StopRule
@@ -88,6 +89,8 @@ class Fleet:
         """Jobs that returned to the queue because memory ran out."""
         self.lanes: list[Lane | None] = []
         self.program: Program | None = None
+        self.last = LastRun()
+        """Handed from program to program."""
         self.stats = TrainingStats()
         self.idle_steps = 0.0
         """Steps of idle lanes, as a fraction of all lanes, since the program was built. Counted in steps, not in seconds, so that
@@ -234,11 +237,10 @@ class Fleet:
                 return False
             if self.program is None or self.limit == 1:
                 self._drop_program()
-                self.program = Program(job.config, self.limit, self.device, fit_only=self.fit_only)
+                self.program = Program(job.config, self.limit, self.device, fit_only=self.fit_only, last=self.last)
                 self.lanes = [None] * self.limit
-            with no_randomness_at_start():
-                since = saved[1].get("since", 0) if saved else 0
-                self.program.load(place, job.config, data, saved[2] if saved else None, origin, since)
+            since = saved[1].get("since", 0) if saved else 0
+            self.program.load(place, job.config, data, saved[2] if saved else None, origin, since)
         except FinishedError:
             job.sink.close()
             return True
@@ -343,7 +345,7 @@ class Fleet:
                 lane.job.sink.fail(_in_words(error))
 
     def _save(
-        self, place: int, lane: Lane, status: str, keep: bool = False, tensors: dict[str, Tensor] | None = None
+        self, place: int, lane: Lane, status: str, keep: bool = False, tensors: Mapping[str, Tensor] | None = None
     ) -> None:
         """tensors   what the lane holds, if it is known"""
         assert self.program is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -25,7 +25,7 @@ class FinishedError(Exception):
 class Sink(Protocol):
     """Destination of a run's results; the store provides one."""
 
-    def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
+    def resume(self) -> tuple[int, dict[str, Any], Mapping[str, Tensor]] | None:
         """Epoch, metadata and tensors of the last save, if any; the metadata of a branch name the epoch at which it began as
         "since". FinishedError if there is nothing left to train, BusyError if another process trains the run."""
 
@@ -34,7 +34,7 @@ class Sink(Protocol):
         *,
         epoch: int,
         rows: list[Row],
-        tensors: dict[str, Tensor],
+        tensors: Mapping[str, Tensor],
         metadata: dict[str, Any],
         status: str,
         keep: bool,
@@ -68,7 +68,7 @@ class Job:
 class PreparedRun(NamedTuple):
     """A run ready to be loaded into a lane."""
 
-    saved: tuple[int, dict[str, Any], dict[str, Tensor]] | None
+    saved: tuple[int, dict[str, Any], Mapping[str, Tensor]] | None
     data: tuple[Batch, ...]
     origin: Origin | None
 

@@ -3,8 +3,8 @@ leaves a lane."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 from weakref import ref
 
 import torch
@@ -13,6 +13,9 @@ from ..tickets.base import NoTicket
 from .acting import at_branch
 from .data import Batch, stack_like
 from .division import without_prior
+from .guard import no_randomness_at_start
+from .lane_state import LaneState
+from .last_run import LastRun
 from .layout import Layout
 from .objective import hyper_of
 from .start import starting_point
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
 class Lanes:
     """`lanes` runs of the same signature as `template`, on one buffer [lane, weight]."""
 
-    def __init__(self, template: RunConfig, lanes: int, device: torch.device):
+    def __init__(self, template: RunConfig, lanes: int, device: torch.device, last: LastRun | None = None):
+        """last   what was made of the run that was loaded last, into this program or the one before"""
         self.config = template
         self.lanes = lanes
         self.device = device
@@ -49,12 +53,11 @@ class Lanes:
         self.train: Batch = {}
         self.test: Batch = {}
         self.validation: Batch | None = None
-        self._made: dict[tuple[int, str], tuple[Tensor, int, Any]] = {}
-        """Data of the run that was loaded last, how often they had been written to, and what was made of them."""
+        self._last = last or LastRun()
         self._held: dict[tuple[int, int, str], tuple[ref[Tensor], int]] = {}
         """Which tensor was copied into a lane, by lane, side and name, and how often it had been written to."""
-        self._begun: tuple[Any, dict[str, Tensor]] | None = None
-        """Model and seed of the run that began last, and its weights."""
+        self._told: dict[int, tuple[list[float], int]] = {}
+        """Hyperparameters and seed of the run in each lane."""
 
     def planned(self, batch: Batch) -> Batch:
         """A batch in the form in which the runs read it."""
@@ -71,7 +74,7 @@ class Lanes:
         lane: int,
         config: RunConfig,
         data: tuple[Batch, ...],
-        saved: dict[str, Tensor] | None = None,
+        saved: Mapping[str, Tensor] | None = None,
         origin: Origin | None = None,
         since: int = 0,
     ) -> None:
@@ -90,25 +93,23 @@ class Lanes:
         for number, (stacked, own) in enumerate(
             zip((self.train, self.test, self.validation or {}), sides, strict=False)
         ):
-            for name, tensor in own.items():
-                self._put(stacked[name], (lane, number, name), tensor)
+            for name, part in own.items():
+                self._put(stacked[name], (lane, number, name), part)
         hyper = hyper_of(config) | {"branch.epoch": float(since)}
-        self._numbers[:, lane] = self._sent(torch.tensor([hyper[key] for key in self.hyper]))  # in one transfer
-        self.seed[lane] = config.seed_for("order")
+        numbers, seed = [hyper[key] for key in self.hyper], config.seed_for("order")
+        if self._told.get(lane) != (numbers, seed):  # those of the candidates of a search are the same
+            self._numbers[:, lane] = self._sent(torch.tensor(numbers))  # in one transfer
+            self.seed[lane] = seed
+            self._told[lane] = numbers, seed
         self.changed()
-        if saved is None:
-            saved = self._beginning(config, data, origin)
-        for prefix, tensor in self._vectors():  # each vector in one transfer
-            if not any(name.startswith(f"{prefix}/") for name in saved):
+        state = self._beginning(config, data, origin) if saved is None else self._state_of(saved)
+        known = state.vectors | state.others
+        for name, tensor in (*self._vectors(), *self._others()):  # each vector in one transfer
+            if name in known:
+                tensor[lane].copy_(known[name])
+            else:
                 tensor[lane].zero_()  # the state of a new run
-            else:
-                tensor[lane].copy_(self._vector(saved, prefix, tensor))
-        for name, tensor in self._others():
-            if name in saved:
-                tensor[lane].copy_(saved[name])
-            else:
-                tensor[lane].zero_()
-        self._set_mask(lane, {key.removeprefix("mask/"): t for key, t in saved.items() if key.startswith("mask/")})
+        self._set_mask(lane, state.masks)
 
     def _ready(self, number: int, side: Batch) -> Batch:
         """Training, test or validation batch (`number`) of a run on the device, in the form in which it is read.
@@ -116,7 +117,9 @@ class Lanes:
         What the run loaded before has as well, as candidates of a search have, is neither moved nor planned again.
         """
         rest = {
-            name: self._once(number, name, tensor, self._moved) for name, tensor in side.items() if name != "tokens"
+            name: self._last.once(number, name, tensor, self._moved)
+            for name, tensor in side.items()
+            if name != "tokens"
         }
         if "tokens" not in side:
             return self.planned(rest)
@@ -126,14 +129,7 @@ class Lanes:
             own = {"tokens": tokens.to(self.device)}
             return own if plan_later else self.planned(own)
 
-        return rest | self._once(number, "tokens", side["tokens"], read)
-
-    def _once(self, number: int, name: str, tensor: Tensor, make: Callable[[Tensor], Any]) -> Any:
-        """`make(tensor)`, or what it returned for the run loaded before, if that has this very tensor."""
-        known = self._made.get((number, name))
-        if known is None or known[0] is not tensor or known[1] != tensor._version:
-            known = self._made[number, name] = (tensor, tensor._version, make(tensor))
-        return known[2]
+        return rest | self._last.once(number, "tokens", side["tokens"], read)
 
     def _moved(self, tensor: Tensor) -> Tensor:
         """A tensor on the device. Of one that repeats its first example, such as the target of fixed positions, that is moved."""
@@ -154,24 +150,37 @@ class Lanes:
             stacked[place[0]].copy_(tensor)
             self._held[place] = (ref(tensor), tensor._version)
 
-    def _beginning(self, config: RunConfig, data: tuple[Batch, ...], origin: Origin | None) -> dict[str, Tensor]:
+    def _state_of(self, saved: Mapping[str, Tensor]) -> LaneState:
+        """What is saved by name, as it is copied into a lane."""
+        if isinstance(saved, LaneState):
+            return saved
+        vectors = {
+            prefix: self._vector(saved, prefix, stacked)
+            for prefix, stacked in self._vectors()
+            if any(name.startswith(f"{prefix}/") for name in saved)
+        }
+        others = {name: saved[name] for name, _ in self._others() if name in saved}
+        masks = {name.removeprefix("mask/"): mask for name, mask in saved.items() if name.startswith("mask/")}
+        return LaneState(self.layout, vectors, others, masks)
+
+    def _beginning(self, config: RunConfig, data: tuple[Batch, ...], origin: Origin | None) -> LaneState:
         """Weights and mask of a run before its first step. Of runs that differ in their priors alone they are drawn once."""
         dense = isinstance(config.ticket, NoTicket)
         plain = dense and not config.do.hooks & {"weights", "state"}
         drawn_from = (config.model, config.seed_for("init"))
-        if plain and self._begun is not None and self._begun[0] == drawn_from:
-            return self._begun[1]
-        start = starting_point(config, {} if dense else self.planned(data[0]), origin)
-        saved = {f"mask/{name}": lives for name, lives in start.mask.items()}
-        saved |= {f"weight/{name}": weight for name, weight in start.weights.items()}
-        if not plain:
-            return at_branch(config, saved)
+        if plain and self._last.begun is not None and self._last.begun[0] == drawn_from:
+            return self._last.begun[1]
+        with no_randomness_at_start():
+            start = starting_point(config, {} if dense else self.planned(data[0]), origin)
+            saved = {f"mask/{name}": lives for name, lives in start.mask.items()}
+            saved |= {f"weight/{name}": weight for name, weight in start.weights.items()}
+            if not plain:
+                return self._state_of(at_branch(config, saved))
         vector = self._vector(saved, "weight", self.flat).to(self.device)
-        saved = {f"weight/{name}": weight for name, weight in self.layout.cut(vector).items()}
-        self._begun = (drawn_from, saved)
-        return saved
+        self._last.begun = (drawn_from, LaneState(self.layout, {"weight": vector}, {}, {}))
+        return self._last.begun[1]
 
-    def _vector(self, saved: dict[str, Tensor], prefix: str, like: Tensor) -> Tensor:
+    def _vector(self, saved: Mapping[str, Tensor], prefix: str, like: Tensor) -> Tensor:
         """What is saved under a prefix as one vector, zeros where nothing is; `like` is the stacked tensor that it belongs to."""
         own = {name: saved[key] for name in self.layout.parameters if (key := f"{prefix}/{name}") in saved}
         if (whole := self.layout.whole(own)) is not None:
@@ -195,9 +204,9 @@ class Lanes:
 
     def unload(self, lane: int) -> dict[str, Tensor]:
         """A copy of the state that a lane needs to continue: weights, optimizer and filter state, step counter, mask."""
-        return self.unload_each([lane])[0]
+        return dict(self.unload_each([lane])[0])
 
-    def unload_each(self, lanes: Sequence[int], stay: bool = False) -> list[dict[str, Tensor]]:
+    def unload_each(self, lanes: Sequence[int], stay: bool = False) -> list[LaneState]:
         """`unload` of several lanes, which cross to the host together. There each has memory of its own, which is freed with it.
 
         stay   leave them on the device, where other streams may read them
@@ -215,16 +224,15 @@ class Lanes:
         masks = None if self.mask is None else [row.bool() for row in here(self.mask)]
         found = []
         for place in range(len(lanes)):
-            tensors = {
-                f"{prefix}/{name}": part
-                for prefix, rows in vectors
-                for name, part in self.layout.cut(rows[place]).items()
-            }
-            tensors |= {name: rows[place] for name, rows in others}
-            if masks is not None:
-                own = self.layout.cut(masks[place])
-                tensors |= {f"mask/{name}": mask for name, mask in own.items() if not mask.all()}
-            found.append(tensors)
+            own = {} if masks is None else self.layout.cut(masks[place])
+            found.append(
+                LaneState(
+                    self.layout,
+                    {prefix: rows[place] for prefix, rows in vectors},
+                    {name: rows[place] for name, rows in others},
+                    {name: mask for name, mask in own.items() if not mask.all()},
+                )
+            )
         if stay and self.device.type == "cuda":
             torch.cuda.current_stream(self.device).synchronize()
         return found
@@ -236,6 +244,7 @@ class Lanes:
         self.test = {name: tensor[keep] for name, tensor in other.test.items()}
         if other.validation is not None:
             self.validation = {name: tensor[keep] for name, tensor in other.validation.items()}
+        self._told.clear()
         self._numbers[:] = other._numbers[:, keep]
         self.seed = other.seed[keep]
         self.step.copy_(other.step[keep])

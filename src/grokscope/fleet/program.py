@@ -30,6 +30,7 @@ from .division import blocks_of, divided, divides, multiply_adds
 from .evaluation import Evaluation
 from .guard import no_global_randomness
 from .lanes import Lanes
+from .last_run import LastRun
 from .objective import Objective
 from .stacked import WithGradient, mapped
 from .update import Update
@@ -58,17 +59,25 @@ class Program(Lanes):
     """How the runs in the lanes are trained and measured, all at once."""
 
     def __init__(
-        self, template: RunConfig, lanes: int, device: torch.device, fuse: bool = True, fit_only: bool = False
+        self,
+        template: RunConfig,
+        lanes: int,
+        device: torch.device,
+        fuse: bool = True,
+        fit_only: bool = False,
+        last: LastRun | None = None,
     ):
         """
         fuse       if False, every loss is computed from logits
         fit_only   whether loss and accuracy are all that is measured
+        last       what was made of the run that was loaded last, into the program before this one
         """
         if device.type == "cpu":
             keep_freed_memory()
             pin_products()
-        super().__init__(template, lanes, device)
+        super().__init__(template, lanes, device, last)
         self.objective = Objective(template, device, fuse)
+        self._last.enter((device, self.shape, self.plans_in_steps, self._heads_planned(), self.layout.parameters))
         self.update = Update(template, self.layout)
         self.acting = Acting(template, self.layout)
         self.hooks = self.acting.hooks
@@ -316,10 +325,14 @@ class Program(Lanes):
         return select(self.train, key.argsort(dim=1, stable=True).gather(1, slice_))
 
     def planned(self, batch: Batch) -> Batch:
+        positions = max(self.shape.length, self.shape.test_length)
+        return with_plan(batch, self.shape.vocabulary, positions, self._heads_planned())
+
+    def _heads_planned(self) -> int:
+        """Of how many heads the plan is added; 1 for none."""
         model = self.config.model
         expanded = self.objective.fused and not model.forms_stream(self.device)
-        heads = getattr(model, "heads", 1) if expanded else 1
-        return with_plan(batch, self.shape.vocabulary, max(self.shape.length, self.shape.test_length), heads)
+        return getattr(model, "heads", 1) if expanded else 1
 
     # ── measuring ────────────────────────────────────────────────────────────────────────────────────────────
 

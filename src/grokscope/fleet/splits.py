@@ -6,8 +6,8 @@ Nobody may write to the tensors of a split. Should a component do so nevertheles
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from threading import Lock
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -19,17 +19,23 @@ if TYPE_CHECKING:
     from ..tasks.base import SetAside
 
 KEPT = 8
-"""Results that are kept: training and test examples, and those set aside, of four tasks or seeds."""
+"""Results that are kept in any case: training and test examples, and those set aside, of four tasks or seeds."""
+BYTES = 2**28
+"""More are kept while all together take no more: searches of many seeds take turns at every rung."""
 
 
 class _Drawn(NamedTuple):
     parts: Any
     versions: list[int]
     """How often each tensor had been written to in place when it was drawn."""
+    size: int
+    """Bytes."""
 
 
 _lock = Lock()
 _drawn: OrderedDict[tuple[Any, ...], _Drawn] = OrderedDict()
+_drawing: dict[tuple[Any, ...], RLock] = {}
+"""Held while a split is drawn: on a GPU several threads open runs that share one."""
 
 
 def split_of(task: Task, seed: int) -> Split:
@@ -51,22 +57,41 @@ def _kept(method: str, task: Task, seed: int) -> Any:
     key = (getattr(type(task), method), task, seed)
     try:
         with _lock:
-            found = _drawn.get(key)
-            if found is not None and found.versions == _versions(found.parts):
-                _drawn.move_to_end(key)
-                return found.parts
+            if (found := _known(key)) is not None:
+                return found
+            drawing = _drawing.setdefault(key, RLock())
     except TypeError:  # a task whose settings cannot be hashed
         return draw(seed)
-    with no_randomness_at_start():  # what depends on more than the seed is refused, not kept
-        parts = draw(seed)
-    with _lock:
-        _drawn[key] = _Drawn(parts, _versions(parts))
-        _drawn.move_to_end(key)
-        while len(_drawn) > KEPT:
-            _drawn.popitem(last=False)
+    with drawing:
+        with _lock:
+            if (found := _known(key)) is not None:  # another thread has drawn it meanwhile
+                return found
+        try:
+            with no_randomness_at_start():  # what depends on more than the seed is refused, not kept
+                parts = draw(seed)
+            with _lock:
+                _drawn[key] = _Drawn(parts, _versions(parts), sum(tensor.nbytes for tensor in _tensors(parts)))
+                _drawn.move_to_end(key)
+                while len(_drawn) > KEPT and sum(one.size for one in _drawn.values()) > BYTES:
+                    _drawn.popitem(last=False)
+        finally:
+            with _lock:
+                _drawing.pop(key, None)
     return parts
 
 
+def _known(key: tuple[Any, ...]) -> Any:
+    """What is kept, unless somebody has written to it."""
+    found = _drawn.get(key)
+    if found is None or found.versions != _versions(found.parts):
+        return None
+    _drawn.move_to_end(key)
+    return found.parts
+
+
 def _versions(parts: Iterable[Examples | None]) -> list[int]:
-    tensors = (one for part in parts if part is not None for one in part if isinstance(one, torch.Tensor))
-    return [tensor._version for tensor in tensors]
+    return [tensor._version for tensor in _tensors(parts)]
+
+
+def _tensors(parts: Iterable[Examples | None]) -> Iterator[torch.Tensor]:
+    return (one for part in parts if part is not None for one in part if isinstance(one, torch.Tensor))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BusyError
 from ..fleet import FinishedError
+from ..fleet.lane_state import LaneState
 from ..store import FINISHED, last_numerics
 from .remaining import replay
 from .sink import RunWriter
@@ -53,9 +54,9 @@ class MemoryRun:
     @property
     def nbytes(self) -> int:
         """Size of its checkpoints."""
-        return sum(tensor.nbytes for save in self.saves for tensor in save["tensors"].values())
+        return sum(_bytes(save["tensors"]) for save in self.saves)
 
-    def resume(self) -> tuple[int, dict[str, Any], dict[str, Tensor]] | None:
+    def resume(self) -> tuple[int, dict[str, Any], Mapping[str, Tensor]] | None:
         if self.saves and not self.saves[-1]["tensors"]:  # released: there is nothing to continue from
             self.saves, self.rows, self.status = [], [], ""
         self._note_numerics(self.numerics())
@@ -70,7 +71,7 @@ class MemoryRun:
         *,
         epoch: int,
         rows: list[dict[str, float]],
-        tensors: dict[str, Tensor],
+        tensors: Mapping[str, Tensor],
         metadata: dict[str, Any],
         status: str,
         keep: bool,
@@ -119,3 +120,7 @@ class MemoryRun:
         elif last_numerics(self.record) != now:
             change = {"epoch": self.epoch, "time": datetime.now(UTC).isoformat(), "numerics": now}
             self.record = self.record | {"continued": [*self.record.get("continued", []), change]}
+
+
+def _bytes(tensors: Mapping[str, Tensor]) -> int:
+    return tensors.nbytes if isinstance(tensors, LaneState) else sum(tensor.nbytes for tensor in tensors.values())

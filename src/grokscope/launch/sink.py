@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +93,7 @@ class RunWriter:
         *,
         epoch: int,
         rows: list[dict[str, float]],
-        tensors: dict[str, Tensor],
+        tensors: Mapping[str, Tensor],
         metadata: dict[str, Any],
         status: str,
         keep: bool,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..config import nested
 from ..launch.precision import resolved
 from ..ops.devices import resolve_device
+from ..store import check_writable
 from ..store.tournaments import save_tournament
 from .compare import chosen_rivals, compare
 from .prepare import prepare
@@ -56,6 +57,7 @@ def search(
         config = resolved(config, resolve_device(device))
     plan = prepare(config, chosen)
     chosen_rivals(rivals, plan)
+    check_writable(runs)
     trainer = train if isinstance(train, Trainer) else Trainer(train) if train else local_trainer(runs, device, lanes)
     tell = notify or (lambda line: None)
     tournament = Race(plan, Path(runs), trainer, tell).run()
@@ -66,7 +68,7 @@ def search(
             tournament.rivals = [one.to_dict() for one in outcomes]
         except StoppedError:
             tournament.status = "stopped"
-        save_tournament(runs, tournament.id, tournament.to_dict())
+        save_tournament(runs, tournament.id, tournament.head(), tournament.encoded())
     return tournament
 
 

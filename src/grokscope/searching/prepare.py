@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import ConfigError, within
+from ..fleet.splits import split_of
 from ..priors.kl import KL
 from ..supports.base import family
+from .confirm import check_confirmation
 from .proposals.base import Pool
 from .settings import LARGEST, SearchSettings
 
@@ -60,8 +62,9 @@ def prepare(config: RunConfig, settings: SearchSettings) -> Plan:
         own = family(settings.family)
     config = _with_splits(config, settings)
     _check_config(config)
+    check_confirmation(config, settings.level)
     shape = config.task.shape
-    units = own.units(config.task.split(config.seed_for("data")).train.inputs)
+    units = own.units(split_of(config.task, config.seed_for("data")).train.inputs)
     if not units:
         raise ConfigError("search.family", f"{settings.family}: the training sequences have no such units")
     sizes = _sizes(settings, len(units))
@@ -125,5 +128,7 @@ def _sizes(settings: SearchSettings, units: int) -> list[int]:
     if settings.k is None:
         return list(range(1, min(LARGEST, units) + 1))
     if settings.k > units:
-        raise ConfigError("search.k", f"{settings.k} is more than the {units} units that a support can be made of")
+        raise ConfigError(
+            "search.k", f"{settings.k} is more than the {units} unit{'s' * (units > 1)} that a support can be made of"
+        )
     return [settings.k]

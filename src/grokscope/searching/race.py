@@ -13,15 +13,16 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config.references import origins
-from ..errors import ConfigError
+from ..errors import ConfigError, StoreError
 from ..launch.memory import MemoryRun
 from ..run import StoredRun
-from ..store import FINISHED, read_metrics
+from ..store import FINISHED, read_metrics, read_run
 from ..store.tournaments import has_tournament, load_tournament, save_tournament
 from ..thresholds import reaches
 from .candidates import Standing, Units, name_of, ranked, run_for, standing_at, standings_at
@@ -148,7 +149,8 @@ class Race:
         """Train the winner on and test it."""
         plan, tournament = self.plan, self.tournament
         self.notify(f"{name_of(tournament.family, winner)} to epoch {plan.config.epochs}")
-        self._to(plan.config.epochs, [winner])
+        self._train_stored(plan.config.epochs, {winner: self._config(winner, plan.config.epochs)})
+        self._save()
         entry = tournament.entries[winner]
         run = StoredRun.find(self.runs, entry.run)
         entry.epochs = run.info.epoch
@@ -173,20 +175,32 @@ class Race:
         configs = {units: self._config(units, epoch) for units in supports}
         for units, config in configs.items():
             entries.setdefault(units, Entry(units=units, run=config.id, steps_per_epoch=config.steps_per_epoch))
-        here = in_memory and self.trainer.memory is not None and not origins(self.plan.config)
         missing = [units for units in supports if not (in_memory and self._recall(units, epoch))]
-        stored = {units: configs[units] for units in missing if not here or (self.runs / entries[units].run).exists()}
+        stored = {units: configs[units] for units in missing if self._is_stored(entries[units].run, epoch, in_memory)}
         self._train_here(epoch, {units: configs[units] for units in missing if units not in stored})
         self._train_stored(epoch, stored)
         if missing:
             self._save()
         return [entries[units].standings[epoch] for units in supports]
 
+    def _is_stored(self, id: str, epoch: int, in_memory: bool) -> bool:
+        """Whether a candidate is trained to a rung as a stored run."""
+        if self.trainer.memory is None or origins(self.plan.config):
+            return True
+        if not (self.runs / id).exists():
+            return not in_memory
+        with suppress(StoreError):  # a damaged run fails when it is opened
+            run = read_run(self.runs / id)
+            # one that another search has trained may have passed the rung without an evaluation there
+            return run.epoch <= epoch or epoch in read_metrics(run, ("epoch",))["epoch"].to_pylist()
+        return True
+
     def _config(self, units: Units, epoch: int) -> RunConfig:
         if units not in self.configs:
             own = run_for(self.plan.config, self.tournament.family, units, self.plan.settings.beta, epoch)
             self.configs[units] = own
-        return self.configs[units].until(epoch)
+        own = self.configs[units]
+        return own if own.epochs == epoch else own.until(epoch)
 
     def _names(self, supports: Sequence[Units]) -> list[str]:
         return [name_of(self.tournament.family, units) for units in supports]
@@ -253,7 +267,7 @@ class Race:
 
     def _save(self) -> None:
         self.saved = time.monotonic()
-        save_tournament(self.runs, self.tournament.id, self.tournament.to_dict())
+        save_tournament(self.runs, self.tournament.id, self.tournament.head(), self.tournament.encoded())
 
 
 def _span(sizes: Sequence[int]) -> str:

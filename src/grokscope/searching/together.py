@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from ..garbage import spare_more, spared_objects
 from ..store import FINISHED
 from .training import Trainer
 
@@ -45,7 +46,7 @@ class _Request(NamedTuple):
 
 
 @dataclass
-class _Together:
+class _Requests:
     """The requests of all tasks that are not finished."""
 
     trainer: Trainer
@@ -81,6 +82,7 @@ class _Together:
 
     def answer(self) -> None:
         """Train some of what was asked for, or nothing once training was interrupted: every task then stops by itself."""
+        spare_more()  # what searches have measured stays, and memory is looked up before every call of training
         chosen = self.asked if self.interrupted else _first(self.asked)
         self.asked = {task: request for task, request in self.asked.items() if task not in chosen}
         found = {} if self.interrupted else self._train(list(chosen.values()))
@@ -125,7 +127,12 @@ def _first(asked: dict[int, _Request]) -> dict[int, _Request]:
 
 def together(tasks: Sequence[Callable[[Trainer], T]], trainer: Trainer) -> list[T]:
     """The results of all tasks, each called with a trainer of its own that waits for the others."""
-    shared = _Together(trainer, len(tasks))
+    with spared_objects():
+        return _together(tasks, trainer)
+
+
+def _together(tasks: Sequence[Callable[[Trainer], T]], trainer: Trainer) -> list[T]:
+    shared = _Requests(trainer, len(tasks))
     results: dict[int, T] = {}
     errors: list[BaseException] = []
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..store.tournaments import plain_json
 from .candidates import CURVES, Standing, Units, name_of
 
 
@@ -27,6 +28,8 @@ class Entry:
     why: str = ""
     curve: dict[str, list[float | None]] = field(default_factory=dict)
     """Epochs and losses while it was in memory; empty for a candidate that was stored from the start."""
+    _encoded: tuple[Any, str] = field(default=(None, ""), init=False, repr=False, compare=False)
+    """What was encoded last, and the text."""
 
     @property
     def run_steps(self) -> int:
@@ -47,6 +50,13 @@ class Entry:
             "why": self.why,
             **({"curve": self.curve} if self.curve else {}),
         }
+
+    def encoded(self, family: str) -> str:
+        """`to_dict` as JSON. Encoded again only if something has changed: a search of thousands is saved at every rung."""
+        now = (family, *self.standings.items(), self.epochs, self.dropped, self.why, self.curve)
+        if self._encoded[0] != now:
+            self._encoded = (now, plain_json(self.to_dict(family)))
+        return self._encoded[1]
 
     @classmethod
     def measured(cls, plain: Mapping[str, Any]) -> Entry:
@@ -69,8 +79,8 @@ class Entry:
 
     def set_curve(self, rows: Sequence[Mapping[str, float]]) -> None:
         """Keep what is drawn of the rows of a run."""
-        self.curve = {"epoch": [row["epoch"] for row in rows]}
-        self.curve |= {name: [finite(row[name]) for row in rows] for name in CURVES}
+        curve: dict[str, list[float | None]] = {"epoch": [row["epoch"] for row in rows]}
+        self.curve = curve | {name: [finite(row[name]) for row in rows] for name in CURVES}
 
 
 @dataclass(kw_only=True)
@@ -142,6 +152,14 @@ class Tournament:
         }
 
     def to_dict(self) -> dict[str, Any]:
+        return self.head() | {"tournament": [entry.to_dict(self.family) for entry in self.entries.values()]}
+
+    def encoded(self) -> list[str]:
+        """The candidates as JSON."""
+        return [entry.encoded(self.family) for entry in self.entries.values()]
+
+    def head(self) -> dict[str, Any]:
+        """All but the candidates."""
         return {
             "version": 1,
             **self.summary,
@@ -149,7 +167,6 @@ class Tournament:
             "settings": self.settings,
             "config": self.config,
             "rivals": self.rivals,
-            "tournament": [entry.to_dict(self.family) for entry in self.entries.values()],
         }
 
     def verdict(self) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,17 @@ def sealed_json(content: dict[str, Any], label: str, indent: int | None = 2) -> 
     """
     text = json.dumps({**content, KEY: BLANK}, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
     return sealed(text.encode(), label)
+
+
+def sealed_json_list(content: dict[str, Any], name: str, encoded: Iterable[str], label: str) -> bytes:
+    """The same as `sealed_json` with a list as a further entry, whose elements are encoded already (`plain_json`)."""
+    text = f'{plain_json(content)[:-1]}, "{name}": [{", ".join(encoded)}], "{KEY}": "{BLANK}"}}\n'
+    return sealed(text.encode(), label)
+
+
+def plain_json(content: dict[str, Any]) -> str:
+    """JSON on one line, in the form in which it is sealed."""
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
 def read_sealed_json(path: str | Path, label: str) -> dict[str, Any]:

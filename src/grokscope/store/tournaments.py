@@ -3,12 +3,15 @@ as runs: a search that was killed is continued from it, and the file is written 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
 from .disk import listing, make_folder, write
-from .seal import read_sealed_json, sealed_json
+from .seal import plain_json, read_sealed_json, sealed_json_list
+
+__all__ = ["has_tournament", "load_tournament", "plain_json", "save_tournament", "tournament_folder"]
 
 FILE = "tournament.json"
 PREFIX = "search-"
@@ -18,11 +21,14 @@ def tournament_folder(runs: str | Path, id: str) -> Path:
     return Path(runs) / f"{PREFIX}{id}"
 
 
-def save_tournament(runs: str | Path, id: str, content: dict[str, Any]) -> Path:
-    """Write the state of a search; returns its folder."""
+def save_tournament(runs: str | Path, id: str, content: dict[str, Any], candidates: Iterable[str]) -> Path:
+    """Write the state of a search; returns its folder.
+
+    candidates   each as JSON (`plain_json`): most do not change between two saves, and need not be encoded again
+    """
     folder = tournament_folder(runs, id)
     make_folder(folder)
-    write(folder / FILE, sealed_json(content, _label(folder), indent=None))
+    write(folder / FILE, sealed_json_list(content, "tournament", candidates, _label(folder)))
     return folder
 
 

@@ -1,6 +1,7 @@
 """Numbers of the search experiments: what counts as found and as sooner, and rules on made-up tables."""
 
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from grokscope.experiments.collected import Finished, registered
 from grokscope.experiments.ledger import rulings
 from grokscope.launch.local import train_all
 from grokscope.papers.search import found
-from grokscope.papers.search.found import fewer, is_true, settings_for
+from grokscope.papers.search.found import beside, fewer, is_true, settings_for
 from grokscope.priors.kl import KL
 from grokscope.searching import search, training
 from grokscope.searching.rivals.base import Outcome
@@ -135,12 +136,25 @@ def test_the_searches_of_all_runs_are_made_together(plain_runs, tmp_path, monkey
     assert claimed == [float(one.found) for one in alone]
 
 
-def test_the_runs_of_a_rival_are_trained_together(plain_runs, monkeypatch):
+def test_the_runs_of_all_rivals_are_trained_together(plain_runs, tmp_path, monkeypatch):
     calls = []
     train = training.train_all
     monkeypatch.setattr(training, "train_all", lambda own, **how: calls.append(len(own)) or train(own, **how))
-    assert {registered["entropy_found"](run) for run in plain_runs} <= {0.0, 1.0}
-    assert len(calls) == 1 and calls[0] % 2 == 0
+    asked = ("search_found", "gf2_found", "entropy_found", "entropy_steps", "stg_later", "teacher_found")
+    together = [run._replace(asked=asked) for run in plain_runs]
+    assert {registered["entropy_found"](run) for run in together} <= {0.0, 1.0}
+    assert calls == [2 * (3 + 3 + 1), 2], "three strengths of two rivals, and a teacher; then its pupil"
+    names = beside("stg", asked)
+    assert names == ("entropy", "stg", "teacher") and beside("gf2", asked) == ("gf2",)
+    which = found._experiment(together[0])[:3]
+    outcomes = found.outcomes_together(names, *which)
+    assert len(calls) == 2 and len(outcomes) == 6
+    for name in names:
+        alone = tmp_path / name
+        for id in which[1]:
+            shutil.copytree(tmp_path / id, alone / id)
+        apart = found.outcomes_together((name,), str(alone), *which[1:])
+        assert apart == {key: outcome for key, outcome in outcomes.items() if key[0] == name}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,7 +1,7 @@
 """Numbers of a search, collected for every run of an experiment.
 
 The run itself is plain training, with examples set aside; a search under the same splits, seed and folder is made when results are
-collected: the searches of all runs of the experiment together, when the first number is asked for. So are the runs of a rival. A
+collected: the searches of all runs of the experiment together, when the first number is asked for. So are the runs of all rivals. A
 support counts as found if it is exactly the informative tokens of every training example.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import torch
 
 from ...config import RunConfig, read_stored
 from ...experiments.collected import Finished, collected
+from ...fleet.splits import split_of
 from ...searching import SearchSettings, Tournament
 from ...searching.api import search_together
 from ...searching.prepare import TIMES
@@ -58,12 +59,13 @@ def tournaments_of(runs: str, ids: tuple[str, ...], device: str) -> dict[str, To
 
 
 def _searched(run: Finished) -> Tournament:
-    return tournaments_of(*_experiment(run))[run.info.id]
+    runs, ids, device, _ = _experiment(run)
+    return tournaments_of(runs, ids, device)[run.info.id]
 
 
-def _experiment(run: Finished) -> tuple[str, tuple[str, ...], str]:
-    """Folder, ids of all runs of the experiment, and device."""
-    return str(run.info.path.parent), tuple(run.others), _device(run)
+def _experiment(run: Finished) -> tuple[str, tuple[str, ...], str, tuple[str, ...]]:
+    """Folder, ids of all runs of the experiment, device, and all numbers that are collected."""
+    return str(run.info.path.parent), tuple(run.others), _device(run), run.asked
 
 
 def _configs(runs: str, ids: tuple[str, ...]) -> dict[str, RunConfig]:
@@ -86,7 +88,7 @@ def _device(run: Finished) -> str:
 
 def is_true(config: RunConfig, family: str, units: tuple[int, ...]) -> bool:
     """Whether a support is that of the task."""
-    train = config.task.split(config.seed_for("data")).train
+    train = split_of(config.task, config.seed_for("data")).train
     return torch.equal(mask_of(family, units, train.inputs), train.marked)
 
 
@@ -142,20 +144,36 @@ def _plain_steps(run: Finished) -> float | None:
     return None if reached.empty else float(reached.iloc[0]) * run.config.steps_per_epoch
 
 
-@functools.lru_cache(maxsize=16)
-def outcomes_of(name: str, runs: str, ids: tuple[str, ...], device: str) -> dict[str, Outcome]:
-    """A rival for each of some stored runs, by id, side by side; each with as many run-steps as the plain run."""
+def outcomes_of(
+    name: str, runs: str, ids: tuple[str, ...], device: str, asked: tuple[str, ...] = ()
+) -> dict[str, Outcome]:
+    """A rival for each of some stored runs, by id. It is trained with the others of which numbers are collected (`asked`)."""
+    every = outcomes_together(beside(name, asked), runs, ids, device)
+    return {id: every[name, id] for id in ids}
 
-    def task(config: RunConfig) -> Callable[[Trainer], Outcome]:
+
+@functools.lru_cache(maxsize=16)
+def outcomes_together(
+    names: tuple[str, ...], runs: str, ids: tuple[str, ...], device: str
+) -> dict[tuple[str, str], Outcome]:
+    """Rivals for each of some stored runs, by name and id, side by side; each with as many run-steps as the plain run."""
+
+    def task(name: str, config: RunConfig) -> Callable[[Trainer], Outcome]:
         steps, k = config.epochs * config.steps_per_epoch, settings_for(config).k
         return lambda trainer: rivals.get(name)().compete(Bout(config, steps, k, Path(runs), trainer.stored))
 
-    configs = _configs(runs, ids)
+    each = {(name, id): task(name, config) for name in names for id, config in _configs(runs, ids).items()}
     try:
-        found = together([task(config) for config in configs.values()], local_trainer(runs, device))
+        found = together(list(each.values()), local_trainer(runs, device))
     except StoppedError:  # what was trained is saved, and the same command continues
         raise KeyboardInterrupt from None
-    return dict(zip(configs, found, strict=True))
+    return dict(zip(each, found, strict=True))
+
+
+def beside(name: str, asked: Iterable[str]) -> tuple[str, ...]:
+    """The rivals that are trained together with one: all that train and that the experiment collects a number of."""
+    others = {column.rpartition("_")[0] for column in asked}
+    return tuple(other for other in TRAINED if other == name or other in others) if name in TRAINED else (name,)
 
 
 def register_rival(name: str, trains: bool) -> None:

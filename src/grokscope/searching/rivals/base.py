@@ -77,7 +77,8 @@ class Rival(Settings):
 
 
 def trained(bout: Bout, configs: Sequence[RunConfig], name: str) -> list[StoredRun]:
-    """Runs trained to their last epochs."""
+    """Runs trained to their last epochs, and no further: other rivals and larger budgets have runs of their own."""
+    configs = [replace(config, exact=True) for config in configs]
     stored = {run.id: run for run in bout.train(configs, [name] * len(configs))}
     if any(config.id not in stored or stored[config.id].status not in FINISHED for config in configs):
         raise StoppedError
@@ -151,19 +152,22 @@ def require_parity(config: RunConfig, name: str) -> None:
 def bits_of(bout: Bout, name: str) -> tuple[Examples, Examples]:
     """Training and validation examples of a parity task."""
     from ...fleet.data import known_examples
+    from ...fleet.splits import split_of
 
     require_parity(bout.config, name)
     seed = bout.config.seed_for("data")
-    train, validation, _ = known_examples(bout.config, bout.config.task.split(seed).train)
+    train, validation, _ = known_examples(bout.config, split_of(bout.config.task, seed).train)
     assert validation is not None
     return train, validation
 
 
 def parity_outcome(name: str, bout: Bout, support: Units | None, note: str) -> Outcome:
     """The outcome of a method that names a parity without any training."""
+    from ...fleet.splits import split_of
+
     accuracy = None
     if support:
-        test = bout.config.task.split(bout.config.seed_for("data")).test
+        test = split_of(bout.config.task, bout.config.seed_for("data")).test
         accuracy = float((test.inputs[:, list(support)].sum(1) % 2 == test.labels).float().mean())
     solved = accuracy is not None and reaches(accuracy, GENERALISED)
     return Outcome(name, support, 0, 0 if solved else None, accuracy, note)
