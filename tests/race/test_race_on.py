@@ -61,7 +61,7 @@ def test_processes_of_this_machine_give_the_same_leaderboard_also_after_an_inter
 
 
 def test_searches_are_trained_where_the_race_is_and_once(tiny, tmp_path):
-    task = Modular(p=11, distractors=1, alphabet="operands", train_fraction=0.8, validation=0.1, confirmation=0.05)
+    task = Modular(p=11, distractors=1, alphabet="operands", train_fraction=0.8, validation=0.1, confirmation=0.1)
     base = replace(tiny, task=task, prior=KL(), epochs=20, precision="float32")
     configs = tuple(replace(base, seed=seed) for seed in range(2))
     trained: list[str] = []

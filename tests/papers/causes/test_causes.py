@@ -50,7 +50,7 @@ def small(name, tiny, arms):
         own |= {key: 20 for key in ("log.keep", "branch.epoch", "do.epoch") if isinstance(own.get(key), int)}
         chosen[f"q = 16, {arm}"] = own | ({"task.alphabet": 3} if "task.alphabet" in own else {})
     base = replace(tiny, epochs=40, prior=replace(tiny.prior, beta=0.0), log=Log(every=5))
-    return replace(experiment, base=base, arms=chosen, seeds=2)
+    return replace(experiment, base=base, arms=chosen, seeds=2, seeds_of={})
 
 
 def collected(experiment, folder):
