@@ -92,3 +92,11 @@ def test_stored_results_that_vanish_are_missed(reproduce, elsewhere, tmp_path, m
     assert code != 0 and "they are gone" in err and len(err.splitlines()) == 1
     code, out, _ = reproduce("--add")
     assert code == 0 and "\n0 optimizer steps taken" in out and len(arms(tmp_path)) == 4
+
+
+def test_the_totals_name_what_they_leave_out(reproduce, monkeypatch):
+    """Searches are trained for the numbers of their experiment, and their steps are in no total."""
+    assert "not counted" not in reproduce()[1]
+    monkeypatch.setattr(Experiment, "trains_on", property(lambda self: True))
+    out = reproduce()[1]
+    assert out.endswith(f"{NAME}: further runs, trained when its results are collected, are not counted.\n")

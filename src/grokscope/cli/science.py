@@ -190,6 +190,8 @@ def reproduce(
     print(
         f"In total: {total['runs']:,} runs, {total['run_steps']:,} steps, {total['seconds']:,.0f} seconds of training."
     )
+    for line in _trained_later(chosen):
+        print(line)
     if failures:
         raise typer.Exit(1)
 
@@ -197,9 +199,13 @@ def reproduce(
 def _not_counted(chosen: Sequence[Experiment], earlier: Mapping[str, Stored]) -> list[str]:
     """What a preview of these experiments leaves out."""
     found = [f"{name}: the {len(kept.runs):,} runs of the stored results are kept." for name, kept in earlier.items()]
-    training = [one.name for one in chosen if one.trains_on]
-    found += [f"{name}: further runs, trained when its results are collected, are not counted." for name in training]
-    return found
+    return found + _trained_later(chosen)
+
+
+def _trained_later(chosen: Sequence[Experiment]) -> list[str]:
+    """That the runs of searches and their like are in no number of steps."""
+    names = [one.name for one in chosen if one.trains_on]
+    return [f"{name}: further runs, trained when its results are collected, are not counted." for name in names]
 
 
 def _prepared(chosen: Sequence[Experiment], results: Path, scale: Scale, skip: bool) -> list[Experiment]:
