@@ -9,7 +9,8 @@ import torch
 from grokscope.config import RunConfig
 from grokscope.errors import ConfigError
 from grokscope.fleet.data import lane_data
-from grokscope.fleet.program import Program, has_long_steps
+from grokscope.fleet.division import has_long_steps
+from grokscope.fleet.program import Program
 from grokscope.measures import measures
 from grokscope.optim.adamw import AdamW
 from grokscope.priors import Constraints

@@ -1,4 +1,4 @@
-"""Blocks of a training batch on a CPU: idle cores share them, and what a block computes stays in the cache.
+"""How large a step is, and blocks of a batch on a CPU: idle cores share them, and what a block computes stays in the cache.
 
 Blocks depend on the settings of a run alone, and their gradients are added in a fixed order: the bits of a run do not depend on the
 number of cores.
@@ -23,6 +23,9 @@ _VECTORS, _SEQUENCES = 1024, 512
 """Most examples of a block. Every block adds a gradient of all weights, which costs less where an example has several positions."""
 _WORTHWHILE = 300_000_000
 """Multiply-adds of a step from which blocks pay off: smaller steps of several runs at once use the cores better."""
+_LONG = 50_000_000_000
+"""Multiply-adds of a step of all lanes on a GPU, about a millisecond, from which a launch per step is not noticed: a graph of
+several would take longer to record than it saves."""
 
 
 def multiply_adds(config: RunConfig) -> int:
@@ -30,6 +33,11 @@ def multiply_adds(config: RunConfig) -> int:
     shape = config.task.shape
     weights = sum(math.prod(p.shape) for p in config.model.parameters(shape).values())
     return 3 * (config.batch_size or shape.train_size) * config.model.positions_computed(shape) * weights
+
+
+def has_long_steps(config: RunConfig, lanes: int) -> bool:
+    """Whether a step of so many lanes keeps a GPU busy for longer than a launch takes."""
+    return lanes * multiply_adds(config) >= _LONG
 
 
 def blocks_of(config: RunConfig) -> list[tuple[int, int]]:

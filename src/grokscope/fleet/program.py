@@ -26,7 +26,7 @@ from ..theory.contracts import values_unread
 from ..tickets.base import Ticket
 from .acting import Acting
 from .data import Batch, select, with_plan
-from .division import blocks_of, divided, divides, multiply_adds
+from .division import blocks_of, divided, divides, has_long_steps
 from .evaluation import Evaluation
 from .guard import no_global_randomness
 from .lanes import Lanes
@@ -43,16 +43,8 @@ if TYPE_CHECKING:
 
 _BURST = 8
 """Steps per CUDA graph, if as many are left: fleets that share the interpreter wait for each other at every launch."""
-_LONG = 50_000_000_000
-"""Multiply-adds of a step of all lanes, about a millisecond, from which a launch per step is not noticed: a graph of several would
-take longer to record than it saves."""
 _AHEAD = {"cpu": 32, "cuda": 256}
 """Number of steps whose learning rates are computed at once."""
-
-
-def has_long_steps(config: RunConfig, lanes: int) -> bool:
-    """Whether a step of so many lanes keeps a GPU busy for longer than a launch takes."""
-    return lanes * multiply_adds(config) >= _LONG
 
 
 class Program(Lanes):
