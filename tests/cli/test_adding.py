@@ -79,7 +79,7 @@ def test_arms_that_another_process_stores_at_the_last_moment_are_kept(reproduce,
 def test_without_add_they_are_neither_replaced_nor_joined(reproduce, elsewhere, tmp_path, monkeypatch):
     before(monkeypatch, "collect_new", elsewhere)
     code, _, err = reproduce("--arms", "plain")
-    assert code != 0 and "they are kept with --add only" in err and len(err.splitlines()) == 1
+    assert code != 0 and "give --add to keep them" in err and len(err.splitlines()) == 1
     assert arms(tmp_path) == ["told", "told"]
     code, out, _ = reproduce("--arms", "plain", "--add")
     assert code == 0 and "\n0 optimizer steps taken" in out and len(arms(tmp_path)) == 4

@@ -75,7 +75,7 @@ def addable(experiment: Experiment, earlier: Results | None, add: bool, now: Res
 
     if now is None and earlier is None:
         return None
-    reason = "they are gone" if now is None else why_not(experiment, now) if add else "they are kept with --add only"
+    reason = "they are gone" if now is None else why_not(experiment, now) if add else "give --add to keep them"
     if not reason:
         return now
     raise StoreError(
